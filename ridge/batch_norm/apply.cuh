@@ -5,7 +5,7 @@
 
 namespace ridge::batch_norm_detail {
 
-// One of mean, var, gamma and beta: [c], of any of the types, any stride; null: not given.
+// One of mean, var, gamma and beta: [c], any of the types, any stride; null: not given.
 struct Parameter {
   const void* data = nullptr;
   std::int64_t stride = 1;
@@ -17,7 +17,7 @@ struct Parameter {
     if (dtype == DType::bf16) return static_cast<const bfloat16*>(data)[c * stride];
     return static_cast<const float*>(data)[c * stride];
   }
-  // Of channels c to c + N - 1. The type is asked for once: once per channel takes the compiler seconds.
+  // Loads channels c to c + N - 1. It branches on the type once: once per channel would take the compiler seconds.
   template <int N> __device__ __forceinline__ void gather(std::int64_t c, float (&values)[N]) const {
     const auto take = [&](const auto* from) {
 #pragma unroll
@@ -27,8 +27,8 @@ struct Parameter {
     else if (dtype == DType::bf16) take(static_cast<const bfloat16*>(data));
     else take(static_cast<const float*>(data));
   }
-  // The same, where they are contiguous f32 on 16 bytes.
-  template <int N> __device__ __forceinline__ void gather_wide(std::int64_t c, float (&values)[N]) const {
+  // The same for contiguous f32 on 16 bytes.
+  template <int N> __device__ __forceinline__ void gather_vectors(std::int64_t c, float (&values)[N]) const {
 #pragma unroll
     for (int i = 0; i < N; i += 4) {
       const simt::vec<float, 4> four = simt::load<4>(static_cast<const float*>(data) + c + i);
@@ -40,7 +40,7 @@ struct Parameter {
 
 struct Channel {
   float mean, scale, beta;
-  // The difference first: x * scale + (beta - mean * scale) would lose it where the mean is far greater.
+  // The difference first: x * scale + (beta - mean * scale) would lose it if the mean is far greater.
   __device__ __forceinline__ float operator()(float x) const { return fmaf(x - mean, scale, beta); }
 };
 
@@ -51,13 +51,14 @@ struct Parameters {
   __device__ __forceinline__ Channel operator()(std::int64_t c) const {
     return {mean(c, 0), gamma(c, 1) * rsqrtf(var(c, 0) + eps), beta(c, 0)};
   }
-  // N neighbouring channels; wide: all that are given are contiguous f32 on 16 bytes.
-  template <int N> __device__ __forceinline__ void gather(std::int64_t c, bool wide, Channel (&channels)[N]) const {
+  // N neighbouring channels; vectorized: all given parameters are contiguous f32 on 16 bytes.
+  template <int N>
+  __device__ __forceinline__ void gather(std::int64_t c, bool vectorized, Channel (&channels)[N]) const {
     const auto each = [&](const Parameter& parameter, float otherwise, auto&& take) {
       float values[N];
 #pragma unroll
       for (int i = 0; i < N; ++i) values[i] = otherwise;
-      if (parameter.data && wide) parameter.gather_wide(c, values);
+      if (parameter.data && vectorized) parameter.gather_vectors(c, values);
       else if (parameter.data) parameter.gather(c, values);
 #pragma unroll
       for (int i = 0; i < N; ++i) take(channels[i], values[i]);
@@ -75,11 +76,11 @@ struct ElementShape {
 };
 
 // y[n, c, h, w] = its channel's function of x           x, y: [n, c, h, w], any strides. y may be x.
-// Precondition: gridDim.x * threads covers them. Threads follow one another along the innermost axis.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads)
+// Precondition: gridDim.x * threads covers the elements. Neighbouring threads are along the innermost axis.
+template <class Policy, class T>
+__global__ void __launch_bounds__(Policy::config.threads)
     apply_element(const T* x, T* y, ElementShape s, Parameters parameters) {
-  std::uint64_t rest = std::uint64_t{blockIdx.x} * Row::config.threads + threadIdx.x;
+  std::uint64_t rest = std::uint64_t{blockIdx.x} * Policy::config.threads + threadIdx.x;
   std::int64_t at_x = 0, at_y = 0, channel = 0;
   const auto take = [&](int axis) {
     const std::uint64_t size = s.shape[axis], outer = quotient(rest, size);
@@ -100,11 +101,11 @@ __global__ void __launch_bounds__(Row::config.threads)
   y[at_y] = T(parameters(channel)(float(x[at_x])));
 }
 
-// A block's number, where they go through memory from its beginning or from its end.
+// A block's number; blocks go through memory from its beginning, or backwards from its end.
 __device__ __forceinline__ unsigned block_number(bool backwards) {
   return backwards ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
 }
-// Backwards, x is partly in the L2 cache, and should stay there until it is read.
+// Backwards, x is partly in the L2 cache and should stay there until it is read: so stores are evict-first.
 template <class T> __device__ __forceinline__ void put(T* y, const tile::Packed& out, bool backwards) {
   if (backwards) simt::store_streaming(y, tile::unpack<T>(out));
   else tile::store_packed(y, out);
@@ -112,21 +113,22 @@ template <class T> __device__ __forceinline__ void put(T* y, const tile::Packed&
 
 struct PlanesShape {
   std::int64_t count;  // elements
-  unsigned items;      // units, the last maybe not whole
-  unsigned plane;      // elements of a plane, where units may lie in two of them; else units of a plane
+  unsigned items;      // vectors; the last may not be whole
+  unsigned plane;      // vectors of a plane if whole_planes, else its elements
   int channels;
-  bool whole_planes;  // of whole units
+  bool whole_planes;  // planes are whole vectors
   bool backwards;
   Divider by_plane, by_channels;
 };
 
-// The same, Config::units of 16 bytes per thread.       x, y: [n, c, plane], contiguous. y may be x.
-// Preconditions: gridDim.x * threads * units covers items < 2^31 (and count < 2^31 unless whole_planes); x and y on 16
-// bytes. Several: a plane has less than V elements, so that a unit has several of them; else it has at least V.
-template <class Row, class T, bool Several>
-__global__ void __launch_bounds__(Row::config.threads)
+// The same, with Config::vectors 16-byte vectors per thread.  x, y: [n, c, plane], contiguous. y may be x.
+// Preconditions: gridDim.x * threads * vectors covers items < 2^31 (and count < 2^31 unless whole_planes); x and y
+// start on 16 bytes. Several: a plane has fewer than V elements, so that a vector has several planes; else it has at
+// least V.
+template <class Policy, class T, bool Several>
+__global__ void __launch_bounds__(Policy::config.threads)
     apply_planes(const T* x, T* y, PlanesShape s, Parameters parameters) {
-  constexpr int V = tile::unit_elements<T>, U = Row::config.units, threads = Row::config.threads;
+  constexpr int V = tile::vector_elements<T>, U = Policy::config.vectors, threads = Policy::config.threads;
   const unsigned item = block_number(s.backwards) * (threads * U) + threadIdx.x;
   tile::Packed in[U];
 #pragma unroll
@@ -138,14 +140,14 @@ __global__ void __launch_bounds__(Row::config.threads)
   Channel here{};
 #pragma unroll
   for (int u = 0; u < U; ++u) {
-    const unsigned unit = item + u * threads;
-    if (unit >= s.items) break;
-    unsigned place = s.whole_planes ? unit : unit * V;  // then: within the plane
-    unsigned channel = s.by_plane.divide(place);
+    const unsigned vector = item + u * threads;
+    if (vector >= s.items) break;
+    unsigned position = s.whole_planes ? vector : vector * V;  // after divide(): within the plane
+    unsigned channel = s.by_plane.divide(position);
     s.by_channels.divide(channel);
     if (channel != known) here = parameters(channel);
     known = channel;
-    const std::int64_t first = std::int64_t{unit} * V;
+    const std::int64_t first = std::int64_t{vector} * V;
     const bool whole = first + V <= s.count;
     if constexpr (Several) {
       tile::Floats<T> elements = tile::unpack_floats<T>(in[u]);
@@ -154,11 +156,11 @@ __global__ void __launch_bounds__(Row::config.threads)
         for (int v = 0; v < V; ++v) elements[v] = first + v < s.count ? float(x[first + v]) : 0;
 #pragma unroll 1
       for (int begin = 0; begin < V;) {
-        const int end = min(begin + static_cast<int>(s.plane - place), V);
+        const int end = min(begin + static_cast<int>(s.plane - position), V);
 #pragma unroll
         for (int v = 0; v < V; ++v) elements[v] = v >= begin && v < end ? here(elements[v]) : elements[v];
         begin = end;
-        place = 0;
+        position = 0;
         if (begin == V) break;
         channel = static_cast<int>(channel) + 1 < s.channels ? channel + 1 : 0;
         here = parameters(channel);
@@ -173,15 +175,15 @@ __global__ void __launch_bounds__(Row::config.threads)
       }
       continue;
     }
-    if (whole && (s.whole_planes || place + V <= s.plane)) {
+    if (whole && (s.whole_planes || position + V <= s.plane)) {
       tile::Floats<T> elements = tile::unpack_floats<T>(in[u]);
 #pragma unroll
       for (int v = 0; v < V; ++v) elements[v] = here(elements[v]);
       put(y + first, tile::pack_floats<T>(elements), s.backwards);
       continue;
     }
-    // Elements of this unit that are this plane's; the others are the next one's, or none's.
-    const int ours = s.whole_planes || place + V <= s.plane ? V : static_cast<int>(s.plane - place);
+    // The vector's elements in this plane; the others are in the next plane, or beyond the end.
+    const int ours = s.whole_planes || position + V <= s.plane ? V : static_cast<int>(s.plane - position);
     Channel next = here;
     if (ours < V) next = parameters(static_cast<int>(channel) + 1 < s.channels ? channel + 1 : 0);
     if (whole) {
@@ -202,38 +204,38 @@ struct ChannelsShape {
   std::int64_t positions;
   std::int64_t pitch_x, pitch_y;
   unsigned items;
-  Divider units;  // of 16 bytes in a position
-  bool wide_parameters, backwards;
+  Divider vectors;  // 16-byte vectors of a position
+  bool aligned_parameters, backwards;
 };
 
-// The same, 16 bytes of channels per thread, in Config::units positions that are near_positions apart.
+// The same, with a vector of channels per thread, in Config::vectors positions, positions_apart from one another.
 //                                                       x, y: [positions, c], channels contiguous. y may be x.
-// Preconditions: gridDim.x * threads covers items < 2^31; channels_on_units() of both.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads)
+// Preconditions: gridDim.x * threads covers items < 2^31; channels_on_vectors() for both.
+template <class Policy, class T>
+__global__ void __launch_bounds__(Policy::config.threads)
     apply_channels(const T* x, T* y, ChannelsShape s, Parameters parameters) {
-  constexpr int V = tile::unit_elements<T>, P = Row::config.units;
-  const unsigned item = block_number(s.backwards) * Row::config.threads + threadIdx.x;
+  constexpr int V = tile::vector_elements<T>, P = Policy::config.vectors;
+  const unsigned item = block_number(s.backwards) * Policy::config.threads + threadIdx.x;
   if (item >= s.items) return;
-  unsigned unit = item;
-  const unsigned group = s.units.divide(unit);
-  const std::int64_t begin = std::int64_t{group / near_positions} * (near_positions * P) + group % near_positions;
-  x += unit * V + begin * s.pitch_x;
-  y += unit * V + begin * s.pitch_y;
+  unsigned vector = item;
+  const unsigned group = s.vectors.divide(vector);
+  const std::int64_t begin = std::int64_t{group / positions_apart} * (positions_apart * P) + group % positions_apart;
+  x += vector * V + begin * s.pitch_x;
+  y += vector * V + begin * s.pitch_y;
   tile::Packed in[P];
 #pragma unroll
   for (int k = 0; k < P; ++k)
-    in[k] = begin + k * near_positions < s.positions ? tile::load_packed(x + k * near_positions * s.pitch_x)
-                                                     : tile::Packed{};
+    in[k] = begin + k * positions_apart < s.positions ? tile::load_packed(x + k * positions_apart * s.pitch_x)
+                                                      : tile::Packed{};
   Channel channels[V];
-  parameters.gather(unit * V, s.wide_parameters, channels);
+  parameters.gather(vector * V, s.aligned_parameters, channels);
 #pragma unroll
   for (int k = 0; k < P; ++k) {
     tile::Floats<T> elements = tile::unpack_floats<T>(in[k]);
 #pragma unroll
     for (int v = 0; v < V; ++v) elements[v] = channels[v](elements[v]);
-    if (begin + k * near_positions < s.positions)
-      put(y + k * near_positions * s.pitch_y, tile::pack_floats<T>(elements), s.backwards);
+    if (begin + k * positions_apart < s.positions)
+      put(y + k * positions_apart * s.pitch_y, tile::pack_floats<T>(elements), s.backwards);
   }
 }
 

@@ -1,20 +1,20 @@
-// Batch normalisation: each channel by its own mean and variance.
+// Batch normalisation: each channel is normalised by its own mean and variance.
 //
 //   batch_norm         y = (x - mean) / sqrt(var + eps) * gamma + beta, with the statistics given
-//   batch_norm_stats   mean and var of x, over everything but the channel; var is the biased one (over n, not n - 1)
-//   batch_norm_train   both: mean, var, and y by them
+//   batch_norm_stats   mean and var of x, over all axes but the channel; var is the biased one (over n, not n - 1)
+//   batch_norm_train   both: mean and var, and y by them
 //
 // Shapes    x and y [n, c, ...] (nchw) or [n, ..., c] (nhwc), of 2 to 8 axes; mean, var, gamma and beta [c]. Strides
 //           are free as long as the spatial axes of x and y together merge into two; contiguous tensors are fast.
-// Types     x f32 f16 bf16; y has x's type. Given mean, var, gamma and beta are f32 or of x's type, each; computed mean
+// Types     x f32 f16 bf16; y has x's type. Given mean, var, gamma and beta are each f32 or of x's type; computed mean
 //           and var are f32. Everything is computed in float32.
-// Options   gamma and beta each on their own; without gamma the scale is 1, without beta the shift 0.
+// Options   gamma and beta, each on its own; without gamma the scale is 1, without beta the shift 0.
 // Accuracy  Values are taken relative to the channel's first one and combined pairwise (Chan), so a mean far greater
-//           than the deviations costs no digits. A first value far from all others costs var none; mean is right to the
-//           last bits of that distance.
+//           than the deviations costs no digits. A first value far from all others costs var no digits; mean is right
+//           to the last bits of that distance.
 // Values    var + eps below 0 gives NaN. A channel with NaN or an infinity has NaN for mean and var; a variance beyond
-//           float32 is not finite, and y is then beta or NaN. gamma / sqrt(var + eps) is a float32 of its own: beyond
-//           that range y has values of no meaning.
+//           float32 is not finite, and y is then beta or NaN. gamma / sqrt(var + eps) is a float32: if it leaves that
+//           range, y has no meaning.
 // Empty     statistics of no elements are NaN. Otherwise nothing is launched.
 // Aliasing  y may be x itself (the same elements); any other overlap is refused.
 // Repeats   bit for bit on one device.
@@ -32,7 +32,7 @@ RIDGE_API std::string_view name(BatchNorm);
 
 enum class BatchNormLayout : std::uint8_t { nchw, nhwc };
 
-// y is not looked at for stats, gamma and beta neither.
+// stats ignores y, gamma and beta.
 struct BatchNormTensors {
   TensorView x = {}, y = {}, mean = {}, var = {};
   std::optional<TensorView> gamma = {}, beta = {};
@@ -44,17 +44,17 @@ struct BatchNormProblem {
   float eps = 1e-5f;
   DType dtype = DType::f32;
   Layout x = {}, y = {};           // [n, c, h, w] in either layout, spatial axes merged; stats: y is x
-  int align_x = 16, align_y = 16;  // bytes that the address is a multiple of, 16 at most
+  int align_x = 16, align_y = 16;  // alignment of the address in bytes, 16 at most
   bool gamma = true, beta = true;
-  bool wide_parameters = true;  // parameters are contiguous f32 on 16-byte addresses
+  bool aligned_parameters = true;  // parameters are contiguous f32 on 16-byte addresses
   bool operator==(const BatchNormProblem&) const = default;
 
   // Contiguous, aligned tensors.
   RIDGE_API static BatchNormProblem contiguous(BatchNorm, DType, BatchNormLayout, std::int64_t n, std::int64_t c,
                                                std::int64_t spatial);
-  // What the views need; refuses shapes or dtypes that do not belong together, and overlap.
+  // The problem of these views; refuses shapes or dtypes that do not match, and overlap.
   RIDGE_API static Result<BatchNormProblem> of(BatchNorm, BatchNormLayout, const BatchNormTensors&, float eps);
-  RIDGE_API std::string text() const;  // what explain() says of it
+  RIDGE_API std::string text() const;  // as in explain()
 };
 
 class BatchNormPlan {
@@ -66,10 +66,10 @@ class BatchNormPlan {
 
   BatchNormProblem problem;
   DeviceInfo device;
-  int stats_variant = 0, apply_variant = 0;  // rows of the tables in variants.hpp; of what the function has
+  int stats_variant = 0, apply_variant = 0;  // rows of the tables in variants.hpp, if the function has that part
 };
 
-// options.variant is a row of the statistics' table, but for inference, which has its own.
+// options.variant names a row of the statistics' table; for inference, a row of its own table.
 RIDGE_API Result<BatchNormPlan> plan_batch_norm(const BatchNormProblem&, const DeviceInfo&, const PlanOptions& = {});
 
 // One line each: plan (cached per problem and device) and run. Throw ridge::Error.

@@ -1,4 +1,4 @@
-// What the command line's check and bench know of batch norm.
+// Registers batch norm's cases with the command line's check and bench.
 #include <ridge/batch_norm/cases.hpp>
 
 namespace ridge::batch_norm_detail {

@@ -21,7 +21,7 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   return types;
 }
 
-// Variances are not negative. hard=1 puts every channel's values around 10,000, hard=2 its first one.
+// Variances are not negative. hard=1 puts all values of every channel around 10,000, hard=2 only the first one.
 inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in) {
   if (c.op == "batch_norm")
     for (double& v : in[2].values) v = std::fabs(v);
@@ -34,14 +34,14 @@ inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in
   }
 }
 
-// Statistics: with A roundings on a value's way, each difference from the first value is off by at most A u of the
-// channel's spread s. A is the channel's length where one thread adds it up (`serial`): roundings of like values fall
-// to the same side, and add up. Elsewhere a thread has a share of the channel, several elements of which come together
-// before they meet its mean, and a tree follows: fewer than 64 + 8 roots of the length.
+// Statistics: with A roundings on a value's way, each difference from the first value is off by at most A u times the
+// channel's spread s. A is the channel's length if one thread adds it up (`serial`): roundings of equal values fall to
+// the same side, and add up. Else a thread has a share of the channel and adds several elements together before it
+// updates its mean, and a tree follows: fewer than 64 + 8 sqrt(length).
 //   mean   A u s, its own rounding, and one to a multiple of 2^-149
 //   var    2 sqrt(var) A u s + (A u s)^2, and A roundings of itself
-// y: the difference (1 rounding), the scale (4), the product and sum (1), of f32; where mean and var are computed, what
-// their errors do to the difference and, by half of its relative error, to the scale; one rounding into the type.
+// y: the difference (1 rounding), the scale (4), the product and sum (1), of f32; if mean and var are computed, the
+// effect of their errors on the difference and, by half of the relative error, on the scale; one rounding to the type.
 inline std::vector<check::Expected> oracle_of(const check::Case& c, const std::vector<check::HostTensor>& in,
                                               bool serial) {
   const bool nhwc = c.options.text("layout") == "nhwc", given = c.op == "batch_norm";
@@ -86,7 +86,7 @@ inline std::vector<check::Expected> oracle_of(const check::Case& c, const std::v
       double want = (x - m) * scale + beta;
       if (std::isfinite(want) && std::isinf(check::round_to(c.dtype, want))) want = check::round_to(c.dtype, want);
       y.value[at] = want;
-      // The scale by a variance that is off is at most that of the least it may be.
+      // With an error in the variance, the scale is at most that of the least possible variance.
       const double worst = std::fabs(gamma) / std::sqrt(std::max(v - v_error, 0.0) + eps) - std::fabs(scale);
       const double tolerance = 8 * u * (difference * std::fabs(scale) + std::fabs(beta)) +
                                m_error * (std::fabs(scale) + worst) + difference * worst + 0x1p-126;
@@ -121,8 +121,8 @@ inline check::CaseBook book_of(BatchNorm f) {
                        .may_leave_range = true};
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
   const std::vector<std::string> types{"f32", "f16", "bf16"};
-  // Planes around 16 bytes and below, whole units or not, one channel and more than a block's; positions around the 4
-  // of a thread; slices of several steps.
+  // Planes around 16 bytes and below, of whole vectors or not, one channel and more than a block has; positions around
+  // the 4 of a thread; slices of several steps.
   for (const std::string& type : types) {
     for (const char* size : {"n=1,c=1,h=1,w=1", "n=2,c=3,h=1,w=1", "n=2,c=3,h=1,w=3", "n=2,c=5,h=1,w=4",
                              "n=2,c=3,h=1,w=9", "n=3,c=4,h=7,w=7", "n=2,c=3,h=8,w=8", "n=5,c=1,h=4,w=4"})
@@ -163,7 +163,7 @@ inline check::CaseBook book_of(BatchNorm f) {
       test(type + ":n=2,c=8,h=3,w=4:layout=nhwc:place=inplace");
     }
   }
-  // Many values of one sign, which a thread alone adds up.
+  // Many values of one sign, which one thread adds up.
   test("f16:n=5,c=1,h=377,w=7:fill=uniform");
   test("f32:n=9,c=2,h=60,w=41:fill=uniform:layout=nhwc");
   if (f != BatchNorm::inference)

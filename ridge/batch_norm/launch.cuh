@@ -1,18 +1,18 @@
-// Launches the rows of variants.hpp that a plan chose. Functions are static: the .cu files are compiled twice, for the
-// CPU runtime and for CUDA, and both objects are in one library.
+// Launches the variants that a plan chose. Functions are static: the .cu files are compiled twice, for the CPU runtime
+// and for CUDA, and both objects are in one library.
 #pragma once
 #include <ridge/batch_norm/apply.cuh>
 #include <ridge/batch_norm/launch.hpp>
 #include <ridge/batch_norm/stats.cuh>
+#include <ridge/core/table.hpp>
 
 #include <algorithm>
-#include <utility>
 
 namespace ridge::batch_norm_detail {
 
-// Rows of the tables as types: nvcc takes no namespaced class value as a kernel's template argument.
-template <int I> struct ApplyRow { static constexpr ApplyConfig config = apply_variants[I].config; };
-template <int I> struct StatsRow { static constexpr StatsConfig config = stats_variants[I].config; };
+// Variants' configurations as types: nvcc takes no namespaced class value as a kernel's template argument.
+template <int I> struct ApplyPolicy { static constexpr ApplyConfig config = apply_variants[I].config; };
+template <int I> struct StatsPolicy { static constexpr StatsConfig config = stats_variants[I].config; };
 
 inline Parameter parameter_of(const TensorView& view) { return {view.data, view.stride(0), view.dtype}; }
 
@@ -27,7 +27,7 @@ template <int I, class T> static Status launch_apply_row(const Arguments& args) 
                               .eps = p.eps};
   const T* x = static_cast<const T*>(t.x.data);
   T* y = static_cast<T*>(t.y.data);
-  // After the statistics have gone through x from its beginning, its end is what the L2 cache has of it.
+  // The statistics go through x from its beginning, so the L2 cache has its end.
   [[maybe_unused]] const bool backwards = p.function == BatchNorm::train;
   const simt::Config at{.grid = dim3(static_cast<unsigned>(apply_grid(c, p))),
                         .block = dim3(c.threads),
@@ -38,29 +38,29 @@ template <int I, class T> static Status launch_apply_row(const Arguments& args) 
     std::copy_n(p.x.shape.begin(), 4, s.shape);
     std::copy_n(p.x.stride.begin(), 4, s.x);
     std::copy_n(p.y.stride.begin(), 4, s.y);
-    return simt::launch(at, apply_element<ApplyRow<I>, T>, x, y, s, parameters);
+    return simt::launch(at, apply_element<ApplyPolicy<I>, T>, x, y, s, parameters);
   } else if constexpr (c.method == Apply::planes) {
-    const std::int64_t plane = spatial(p.x) / (whole_planes(p) ? unit_elements(p.dtype) : 1);
+    const std::int64_t plane = spatial(p.x) / (whole_planes(p) ? vector_elements(p.dtype) : 1);
     const PlanesShape s{.count = p.x.count(),
-                        .items = static_cast<unsigned>(ceil_div(p.x.count(), unit_elements(p.dtype))),
+                        .items = static_cast<unsigned>(ceil_div(p.x.count(), vector_elements(p.dtype))),
                         .plane = static_cast<unsigned>(plane),
                         .channels = static_cast<int>(p.x.shape[1]),
                         .whole_planes = whole_planes(p),
                         .backwards = backwards,
                         .by_plane = Divider(plane),
                         .by_channels = Divider(p.x.shape[1])};
-    if (spatial(p.x) < unit_elements(p.dtype))
-      return simt::launch(at, apply_planes<ApplyRow<I>, T, true>, x, y, s, parameters);
-    return simt::launch(at, apply_planes<ApplyRow<I>, T, false>, x, y, s, parameters);
+    if (spatial(p.x) < vector_elements(p.dtype))
+      return simt::launch(at, apply_planes<ApplyPolicy<I>, T, true>, x, y, s, parameters);
+    return simt::launch(at, apply_planes<ApplyPolicy<I>, T, false>, x, y, s, parameters);
   } else {
     const ChannelsShape s{.positions = per_channel(p.x),
                           .pitch_x = *position_pitch(p.x),
                           .pitch_y = *position_pitch(p.y),
                           .items = static_cast<unsigned>(apply_items(c, p)),
-                          .units = Divider(p.x.shape[1] / unit_elements(p.dtype)),
-                          .wide_parameters = p.wide_parameters,
+                          .vectors = Divider(p.x.shape[1] / vector_elements(p.dtype)),
+                          .aligned_parameters = p.aligned_parameters,
                           .backwards = backwards};
-    return simt::launch(at, apply_channels<ApplyRow<I>, T>, x, y, s, parameters);
+    return simt::launch(at, apply_channels<ApplyPolicy<I>, T>, x, y, s, parameters);
   }
 }
 
@@ -68,12 +68,13 @@ template <int I, class T, int Warp> static Status launch_stats_row(const Argumen
   constexpr StatsConfig c = stats_variants[I].config;
   const BatchNormProblem& p = args.plan.problem;
   const StatsGrid g = stats_grid(c, p, args.plan.device);
-  const std::int64_t unit = c.wide ? unit_elements(p.dtype) : 1, in_plane = c.method == Stats::planes ? unit : 1;
+  const std::int64_t of_vector = c.vectorized ? vector_elements(p.dtype) : 1,
+                     in_plane = c.method == Stats::planes ? of_vector : 1;
   StatsShape s{.channels = p.x.shape[1],
                .n = p.x.shape[0],
                .h = p.x.shape[2],
                .w = p.x.shape[3],
-               .units = static_cast<unsigned>(g.units),
+               .items = static_cast<unsigned>(g.items),
                .slices = static_cast<unsigned>(g.slices),
                .columns = g.columns};
   std::copy_n(p.x.stride.begin(), 4, s.stride);
@@ -81,25 +82,25 @@ template <int I, class T, int Warp> static Status launch_stats_row(const Argumen
   Partial* partial = static_cast<Partial*>(args.workspace);
   const TensorView &mean = args.tensors.mean, &var = args.tensors.var;
   const Results results{static_cast<float*>(mean.data), static_cast<float*>(var.data), mean.stride(0), var.stride(0)};
-  if (g.units > 0) {
+  if (g.items > 0) {
     s.by_slices = Divider(g.slices);
     s.by_plane = Divider(spatial(p.x) / in_plane);
     s.by_row = Divider(p.x.shape[3]);
-    if constexpr (c.method == Stats::channels && c.wide) s.stride[3] = *position_pitch(p.x);
+    if constexpr (c.method == Stats::channels && c.vectorized) s.stride[3] = *position_pitch(p.x);
     const simt::Config at{.grid = dim3(static_cast<unsigned>(g.blocks())),
                           .block = dim3(c.threads),
                           .smem = static_cast<std::size_t>(stats_smem_bytes(c, p.dtype)),
                           .stream = args.stream.handle,
                           .warp = Warp};
     if constexpr (c.method == Stats::serial) {
-      RIDGE_TRY(simt::launch(at, stats_serial<StatsRow<I>, T>, x, results, s));
+      RIDGE_TRY(simt::launch(at, stats_serial<StatsPolicy<I>, T>, x, results, s));
     } else if constexpr (c.method == Stats::planes) {
-      RIDGE_TRY(simt::launch(at, stats_planes<StatsRow<I>, T, Warp>, x, partial, results, s));
+      RIDGE_TRY(simt::launch(at, stats_planes<StatsPolicy<I>, T, Warp>, x, partial, results, s));
     } else if constexpr (c.method == Stats::images) {
       s.by_columns = Divider(g.columns);
-      RIDGE_TRY(simt::launch(at, stats_images<StatsRow<I>, T, Warp>, x, partial, results, s));
+      RIDGE_TRY(simt::launch(at, stats_images<StatsPolicy<I>, T, Warp>, x, partial, results, s));
     } else {
-      RIDGE_TRY(simt::launch(at, stats_channels<StatsRow<I>, T>, x, partial, results, s));
+      RIDGE_TRY(simt::launch(at, stats_channels<StatsPolicy<I>, T>, x, partial, results, s));
     }
   }
   if (g.slices == 1) return {};
@@ -110,26 +111,15 @@ template <int I, class T, int Warp> static Status launch_stats_row(const Argumen
   return simt::launch(at, stats_finish<Warp>, static_cast<const Partial*>(partial), results, g.slices);
 }
 
-template <class T, int Warp, int... I>
-static Status launch_stats(const Arguments& args, std::integer_sequence<int, I...>) {
-  Status status;
-  ((args.plan.stats_variant == I ? void(status = launch_stats_row<I, T, Warp>(args)) : void()), ...);
-  return status;
-}
-template <class T, int... I> static Status launch_apply(const Arguments& args, std::integer_sequence<int, I...>) {
-  Status status;
-  ((args.plan.apply_variant == I ? void(status = launch_apply_row<I, T>(args)) : void()), ...);
-  return status;
-}
-
 template <class T> static Status launch_tables(const Arguments& args) {
   const BatchNormProblem& p = args.plan.problem;
   if (p.function != BatchNorm::inference)
     RIDGE_TRY(simt::with_warp(args.plan.device.warp, [&](auto warp) {
-      return launch_stats<T, decltype(warp)::value>(args, std::make_integer_sequence<int, stats_variant_count>{});
+      return visit_row<stats_variant_count>(
+          args.plan.stats_variant, [&]<int I>() { return launch_stats_row<I, T, decltype(warp)::value>(args); });
     }));
   if (p.function == BatchNorm::stats || p.x.count() == 0) return {};
-  return launch_apply<T>(args, std::make_integer_sequence<int, apply_variant_count>{});
+  return visit_row<apply_variant_count>(args.plan.apply_variant, [&]<int I>() { return launch_apply_row<I, T>(args); });
 }
 
 }  // namespace ridge::batch_norm_detail

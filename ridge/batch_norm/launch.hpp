@@ -1,4 +1,4 @@
-// What plan.cpp knows of the .cu files: one launch per element type and backend.
+// The launches that the .cu files define for plan.cpp, one per element type and backend.
 #pragma once
 #include <ridge/batch_norm/batch_norm.hpp>
 #include <ridge/core/backend.hpp>
@@ -15,7 +15,7 @@ struct Arguments {
   Stream stream;
 };
 
-// Preconditions: the plan's problem has channels, and the tensors are as it says.
+// Preconditions: the plan's problem has channels, and the tensors are as planned.
 template <class Backend> Status launch_f32(const Arguments&);
 template <class Backend> Status launch_f16(const Arguments&);
 template <class Backend> Status launch_bf16(const Arguments&);

@@ -7,14 +7,14 @@ namespace ridge {
 
 using namespace batch_norm_detail;
 
-// What a row of the table is about.
+// The item of the optimisation checklist that a variant shows.
 static std::string_view checklist_item(const ApplyVariant& row) {
   if (row.config.method == Apply::element) return {};
   return row.config.method == Apply::planes ? "coalescing" : "coarsening";
 }
 static std::string_view checklist_item(const StatsVariant& row) {
   if (row.config.method == Stats::serial) return {};
-  return row.config.wide ? "coalescing" : "better maths";
+  return row.config.vectorized ? "coalescing" : "better maths";
 }
 
 struct Request {
@@ -33,7 +33,7 @@ static Result<Request> request_of(BatchNorm function, const Options& options) {
 
 using Names = std::vector<std::string_view>;
 
-// Precondition: as many tensors as the names and infer() say.
+// Precondition: as many tensors as the names and infer() give.
 template <BatchNorm F> static BatchNormTensors tensors_of(const Names& inputs, Views in, Views out) {
   if constexpr (F == BatchNorm::stats) return {.x = in[0], .y = {}, .mean = out[0], .var = out[1]};
   constexpr bool inference = F == BatchNorm::inference;
@@ -77,8 +77,8 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
 template <BatchNorm F>
 static OpInfo info(std::string_view summary, std::vector<std::string_view> inputs,
                    std::vector<std::string_view> outputs) {
-  std::vector<OptionInfo> options{{"layout", "nchw|nhwc", "where x has its channels; default nchw"}};
-  if (F != BatchNorm::stats) options.push_back({"eps", "number", "default 1e-5"});
+  std::vector<OptionInfo> options{{"layout", "nchw|nhwc", "where x has its channels", "nchw"}};
+  if (F != BatchNorm::stats) options.push_back({"eps", "number", "added inside the root", "1e-5"});
   const auto item = [](const auto& row) { return checklist_item(row); };
   return {
       .name = name(F),

@@ -1,4 +1,4 @@
-// Statistics of a channel in double, by definition, in two passes; shares nothing with the kernels.
+// Statistics of a channel in double, by definition, in two passes; it shares nothing with the kernels.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace ridge::batch_norm_detail {
 
 struct ChannelOracle {
   double mean = NAN, var = NAN;
-  double spread = 0;  // root of the mean square of x - x[0]: what a computation relative to x[0] handles
+  double spread = 0;  // root of the mean square of x - x[0]: the size of values relative to x[0]
 
   explicit ChannelOracle(const std::vector<double>& x) {
     if (x.empty()) return;

@@ -90,8 +90,8 @@ Result<BatchNormProblem> BatchNormProblem::of(BatchNorm function, BatchNormLayou
     RIDGE_TRY(check_same_device(op, label, view.device, "x", x.device));
     RIDGE_TRY(check_data(op, label, view));
     if (output) RIDGE_TRY(check_elements_apart(op, label, view.layout));
-    p.wide_parameters = p.wide_parameters && view.dtype == DType::f32 && (channels == 1 || view.stride(0) == 1) &&
-                        alignment_of(view.data) >= unit_bytes;
+    p.aligned_parameters = p.aligned_parameters && view.dtype == DType::f32 && (channels == 1 || view.stride(0) == 1) &&
+                           alignment_of(view.data) >= vector_bytes;
     return {};
   };
   const bool computed = function != BatchNorm::inference;
@@ -107,7 +107,7 @@ Result<BatchNormProblem> BatchNormProblem::of(BatchNorm function, BatchNormLayou
     RIDGE_TRY(check_data(op, "y", y));
     RIDGE_TRY(check_no_partial_overlap(op, "y", y, "x", x));
   }
-  // What is written must be apart from all else.
+  // Outputs may overlap nothing else.
   struct Named {
     const TensorView* view;
     const char* label;
@@ -148,37 +148,37 @@ static Status validate(const BatchNormProblem& p) {
   return {};
 }
 
-// Why this row cannot run this problem; empty: it can.
+// Why this variant cannot run this problem; empty: it can.
 static std::string fits(const ApplyVariant& row, const BatchNormProblem& p) {
   const ApplyConfig& c = row.config;
   if (c.method == Apply::element) return {};
-  // Threads of `planes` have several units, and these are counted too.
-  const std::int64_t units = c.method == Apply::planes ? ceil_div(p.x.count(), unit_elements(p.dtype)) : 0;
-  if (std::max(apply_items(c, p), units) >= Divider::limit) return "more than 2^31 pieces of work";
+  // Threads of `planes` have several vectors, which are numbered too.
+  const std::int64_t vectors = c.method == Apply::planes ? ceil_div(p.x.count(), vector_elements(p.dtype)) : 0;
+  if (std::max(apply_items(c, p), vectors) >= Divider::limit) return "more than 2^31 pieces of work";
   if (c.method == Apply::channels) {
-    if (!channels_on_units(p.x, p.dtype, p.align_x) || !channels_on_units(p.y, p.dtype, p.align_y))
-      return "channels are not contiguous, or not whole units of 16 bytes on 16-byte addresses";
+    if (!channels_on_vectors(p.x, p.dtype, p.align_x) || !channels_on_vectors(p.y, p.dtype, p.align_y))
+      return "channels are not contiguous, or not whole vectors of 16 bytes on 16-byte addresses";
     return {};
   }
   if (!p.x.is_contiguous() || !p.y.is_contiguous()) return "a tensor is not contiguous in the order n c h w";
-  if (std::min(p.align_x, p.align_y) < unit_bytes) return "a tensor does not start on 16 bytes";
+  if (std::min(p.align_x, p.align_y) < vector_bytes) return "a tensor does not start on 16 bytes";
   if (!whole_planes(p) && p.x.count() >= Divider::limit)
-    return "planes are not whole units of 16 bytes, and elements more than 2^31";
+    return "planes are not whole vectors of 16 bytes, and elements more than 2^31";
   return {};
 }
 static std::string fits(const StatsVariant& row, const BatchNormProblem& p, const DeviceInfo& device) {
   const StatsConfig& c = row.config;
   if (stats_grid(c, p, device).blocks() > max_grid) return "more than 2^31 blocks";
   if (c.method != Stats::serial && p.x.shape[1] > max_grid) return "more than 2^31 channels";
-  if (c.method == Stats::serial || !c.wide) return {};
-  if (c.method == Stats::channels && !channels_on_units(p.x, p.dtype, p.align_x))
-    return "channels are not contiguous, or not whole units of 16 bytes on 16-byte addresses";
+  if (c.method == Stats::serial || !c.vectorized) return {};
+  if (c.method == Stats::channels && !channels_on_vectors(p.x, p.dtype, p.align_x))
+    return "channels are not contiguous, or not whole vectors of 16 bytes on 16-byte addresses";
   if (c.method == Stats::images && spatial(p.x) > c.threads)
     return "a plane has more than " + std::to_string(c.threads) + " elements";
-  if (c.method == Stats::images && !images_on_units(p.x, p.dtype, p.align_x))
-    return "images are not contiguous, or not whole units of 16 bytes on 16-byte addresses";
-  if (c.method == Stats::planes && !planes_on_units(p.x, p.dtype, p.align_x))
-    return "planes are not contiguous, or not whole units of 16 bytes on 16-byte addresses";
+  if (c.method == Stats::images && !images_on_vectors(p.x, p.dtype, p.align_x))
+    return "images are not contiguous, or not whole vectors of 16 bytes on 16-byte addresses";
+  if (c.method == Stats::planes && !planes_on_vectors(p.x, p.dtype, p.align_x))
+    return "planes are not contiguous, or not whole vectors of 16 bytes on 16-byte addresses";
   return {};
 }
 
@@ -201,17 +201,17 @@ static roofline::Kernel kernel_of(const ApplyVariant& row, const BatchNormProble
   k.blocks = apply_grid(c, p);
   k.block = {.threads = c.threads, .registers = registers(c)};
   k.bytes_read = k.bytes_written = n * size;
-  const double per_thread = c.method == Apply::element ? size : static_cast<double>(unit_bytes * c.units);
+  const double per_thread = c.method == Apply::element ? size : static_cast<double>(vector_bytes * c.vectors);
   k.trip_bytes = c.threads * per_thread;
-  // Instructions per element, from the source: a place and a channel's parameters for each thread.
+  // Instructions per element, counted in the source: a position and a channel's parameters for each thread.
   const double elements = per_thread / size;
   k.clocks = n / 32 / 4 * (c.method == Apply::element ? 200 : 60 / elements + (size == 2 ? 5 : 3));
-  // Of planes of less than a unit, parameters for each that a unit has a part of.
-  if (const std::int64_t unit = unit_elements(p.dtype), plane = spatial(p.x);
-      c.method == Apply::planes && plane > 0 && plane < unit)
-    k.clocks +=
-        n / 32 / 4 * 160 * (1 / static_cast<double>(plane) + (unit % plane != 0 ? 1 / static_cast<double>(unit) : 0.0));
-  if (c.units > 1) k.overlap = 6;
+  // Planes of less than a vector: parameters for each plane in a vector.
+  if (const std::int64_t of_vector = vector_elements(p.dtype), plane = spatial(p.x);
+      c.method == Apply::planes && plane > 0 && plane < of_vector)
+    k.clocks += n / 32 / 4 * 160 *
+                (1 / static_cast<double>(plane) + (of_vector % plane != 0 ? 1 / static_cast<double>(of_vector) : 0.0));
+  if (c.vectors > 1) k.overlap = 6;
   return k;
 }
 
@@ -219,7 +219,7 @@ static roofline::Kernel kernel_of(const StatsVariant& row, const BatchNormProble
   const StatsConfig& c = row.config;
   const StatsGrid g = stats_grid(c, p, device);
   const double n = static_cast<double>(p.x.count()), size = static_cast<double>(size_of(p.dtype));
-  const double unit = c.wide ? static_cast<double>(unit_elements(p.dtype)) : 1;
+  const double of_vector = c.vectorized ? static_cast<double>(vector_elements(p.dtype)) : 1;
   roofline::Kernel k;
   k.cost = cost(p);
   k.launches = g.slices == 1 ? 1 : 2;
@@ -228,20 +228,20 @@ static roofline::Kernel kernel_of(const StatsVariant& row, const BatchNormProble
   k.bytes_read = n * size;
   k.bytes_written = static_cast<double>(p.x.shape[1]) * 8;
   k.serial_us = g.slices == 1 ? 0 : 2;                       // the second kernel's trip to memory
-  const bool last = p.x.stride[1] == 1 && p.x.shape[1] > 1;  // channels lie innermost
+  const bool last = p.x.stride[1] == 1 && p.x.shape[1] > 1;  // channels are innermost
   if (c.method == Stats::serial) {
-    k.trips = 2 * static_cast<double>(g.units) / 4;
+    k.trips = 2 * static_cast<double>(g.items) / 4;
     k.bytes_read *= 2;
     k.trip_bytes = 4 * size * c.threads;
     if (!last) k.memory_share = size / 32;
     return k;
   }
-  k.trips = std::max(1.0, static_cast<double>(ceil_div(g.units, g.step * std::max<std::int64_t>(g.slices, 1))));
-  k.trip_bytes = c.threads * c.loads * unit * size;
+  k.trips = std::max(1.0, static_cast<double>(ceil_div(g.items, g.step * std::max<std::int64_t>(g.slices, 1))));
+  k.trip_bytes = c.threads * c.loads * of_vector * size;
   k.block_us = 1;  // barriers
-  k.clocks = n / 32 / 4 * (5 + 20 / (c.loads * (c.method == Stats::planes ? unit : 1)) + (c.wide ? 0 : 8));
-  if (c.method == Stats::images) k.block_us = 3;  // as many sums as elements of the planes come together
-  // Lanes along an axis whose elements are not neighbours.
+  k.clocks = n / 32 / 4 * (5 + 20 / (c.loads * (c.method == Stats::planes ? of_vector : 1)) + (c.vectorized ? 0 : 8));
+  if (c.method == Stats::images) k.block_us = 3;  // it combines as many sums as the planes have elements
+  // Lanes are along an axis whose elements are not neighbours.
   const bool gathers = c.method == Stats::images   ? false
                        : c.method == Stats::planes ? p.x.stride[3] != 1 && spatial(p.x) > 1
                                                    : !last && p.x.shape[1] > 1;
@@ -249,7 +249,7 @@ static roofline::Kernel kernel_of(const StatsVariant& row, const BatchNormProble
   return k;
 }
 
-// Both, where the function has both: one after the other.
+// Both kernels, one after the other, if the function has both.
 static roofline::Kernel kernel_of(const BatchNormProblem& p, const DeviceInfo& device, int stats, int apply) {
   if (p.function == BatchNorm::inference) return kernel_of(apply_variants[apply], p);
   roofline::Kernel k = kernel_of(stats_variants[stats], p, device);
@@ -313,10 +313,10 @@ Status BatchNormPlan::run(const BatchNormTensors& t, Workspace workspace, Stream
   const std::string_view op = name(problem.function);
   auto given = BatchNormProblem::of(problem.function, problem.layout, t, problem.eps);
   if (!given) return given.error();
-  // Tensors that start on rounder addresses than were planned for are as good.
+  // Tensors may be aligned better than planned.
   given->align_x = std::min(given->align_x, problem.align_x);
   given->align_y = std::min(given->align_y, problem.align_y);
-  given->wide_parameters = given->wide_parameters && problem.wide_parameters;
+  given->aligned_parameters = given->aligned_parameters && problem.aligned_parameters;
   if (*given != problem) return not_as_planned(op, given->text(), problem.text());
   RIDGE_TRY(check_device(op, t.x.device, device));
   RIDGE_TRY(check_workspace(op, workspace, workspace_bytes()));

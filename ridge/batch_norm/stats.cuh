@@ -1,5 +1,5 @@
-// Mean and variance of each channel. Elements are taken relative to the channel's first one, some at a time, and added
-// to what a thread has by the distances from the mean that it had; what threads have is combined by Chan's formula.
+// Mean and variance of each channel. A thread takes elements relative to the channel's first one, several at a time,
+// and updates its moments with their distances from its mean so far; Chan's formula combines the moments of threads.
 #pragma once
 #include <ridge/batch_norm/variants.hpp>
 #include <ridge/tile/packed.cuh>
@@ -7,11 +7,11 @@
 
 namespace ridge::batch_norm_detail {
 
-// Of `count` values: their mean, and the sum of squares of their distances from it.
+// Moments of `count` values: their mean, and the sum of squares of their distances from it.
 struct Moments {  // no initialisers: there are some in shared memory
   float count, mean, squares;
 };
-// What combining moments of `a` values with those of `b` takes of their counts.
+// The weights for combining moments of `a` values with those of `b` values.
 struct Weights {
   float share, product;  // b / (a + b), a b / (a + b)
   __device__ __forceinline__ Weights(float a, float b) : share(a + b > 0 ? b / (a + b) : 0), product(a * share) {}
@@ -29,17 +29,17 @@ __device__ __forceinline__ Moments merge(Moments a, const Moments& b) {
 
 struct Partial {
   Moments moments;
-  float base;  // what the mean is relative to
+  float base;  // the mean is relative to it
 };
 static_assert(sizeof(Partial) == partial_bytes);
 
-// Where mean and variance of the channels go.
+// The outputs: mean and variance of the channels.
 struct Results {
   float *mean, *var;
   std::int64_t stride_mean, stride_var;
 
   __device__ __forceinline__ void write(std::int64_t channel, const Moments& m, float base) const {
-    const float variance = m.squares / m.count;  // of no elements: 0 / 0
+    const float variance = m.squares / m.count;  // no elements: 0 / 0
     mean[channel * stride_mean] = variance == variance ? base + m.mean : variance;
     var[channel * stride_var] = variance;
   }
@@ -48,18 +48,18 @@ struct Results {
 struct StatsShape {
   std::int64_t channels, n, h, w;
   std::int64_t stride[4] = {};  // of n, c, h, w
-  unsigned units = 0, slices = 0;
+  unsigned items = 0, slices = 0;
   int columns = 1;
   Divider by_slices = {}, by_plane = {},
-          by_row = {},  // by_plane: a plane's units; by_row: a row's, where rows are not merged
+          by_row = {},  // by_plane: items of a plane; by_row: of a row, if rows are not merged
       by_columns = {};  // images
 };
 
 // A thread per channel.                                 x: [n, c, h, w], any strides
 // Precondition: gridDim.x * threads covers the channels; n h w >= 1.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads) stats_serial(const T* x, Results results, StatsShape s) {
-  const std::int64_t channel = std::int64_t{blockIdx.x} * Row::config.threads + threadIdx.x;
+template <class Policy, class T>
+__global__ void __launch_bounds__(Policy::config.threads) stats_serial(const T* x, Results results, StatsShape s) {
+  const std::int64_t channel = std::int64_t{blockIdx.x} * Policy::config.threads + threadIdx.x;
   if (channel >= s.channels) return;
   x += channel * s.stride[1];
   const float base = float(*x);
@@ -78,9 +78,9 @@ __global__ void __launch_bounds__(Row::config.threads) stats_serial(const T* x, 
   results.write(channel, m, base);
 }
 
-// The first `there` of N elements more to mean and squares of `count`, where share is 1 / (count + there). Sums of
-// distances from the mean so far lose no digits when that is taken off them: it is of no fewer elements. Of the first
-// elements it is their own. Precondition: d is 0 from `there` on.
+// Adds the first `there` of N elements to the mean and squares of `count` elements; share is 1 / (count + there). Sums
+// of distances from the mean so far lose no digits by the correction, as that mean is of no fewer elements. For the
+// first elements it is their own mean. Precondition: d is 0 from `there` on.
 template <int N>
 __device__ __forceinline__ void extend_some(float& mean, float& squares, const float (&d)[N], int there, float count,
                                             float share) {
@@ -100,62 +100,62 @@ __device__ __forceinline__ void extend_some(float& mean, float& squares, const f
   mean = fmaf(sum, share, mean);
   squares += fmaf(-sum * share, sum, square);
 }
-// All of them.
+// The same for all N elements.
 template <int N>
 __device__ __forceinline__ void extend(float& mean, float& squares, const float (&d)[N], float count, float share) {
   extend_some(mean, squares, d, N, count, share);
 }
 
-// Several blocks per channel, each with every slices-th step of loads * threads units: together they go through x from
-// its beginning to its end. Lanes lie along planes.
+// Several blocks per channel, each with every slices-th step of loads * threads items: together they go through x from
+// its beginning to its end. Lanes are along planes.
 //                                                       x: [n, c, h, w]                  partial: [c, slices]
-// Preconditions: gridDim.x == c * slices < 2^31; a channel has fewer than 2^31 units; wide: planes_on_units(). Of one
-// slice, the results are written at once.
-template <class Row, class T, int Warp>
-__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+// Preconditions: gridDim.x == c * slices < 2^31; a channel has fewer than 2^31 items; vectorized: planes_on_vectors().
+// If there is one slice, the results are written directly.
+template <class Policy, class T, int Warp>
+__global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     stats_planes(const T* x, Partial* partial, Results results, StatsShape s) {
-  constexpr int threads = Row::config.threads, loads = Row::config.loads;
-  constexpr int V = Row::config.wide ? tile::unit_elements<T> : 1;
+  constexpr int threads = Policy::config.threads, loads = Policy::config.loads;
+  constexpr int V = Policy::config.vectorized ? tile::vector_elements<T> : 1;
   constexpr unsigned step = threads * loads;
-  using Loaded = std::conditional_t<Row::config.wide, tile::Packed, T>;
+  using Loaded = std::conditional_t<Policy::config.vectorized, tile::Packed, T>;
   __shared__ tile::RowScratch<Moments, threads, Warp> scratch;
   unsigned slice = blockIdx.x;
   const unsigned channel = s.by_slices.divide(slice);
   x += channel * s.stride[1];
   const float base = float(*x);
 
-  const auto load = [&](unsigned unit) -> Loaded {
-    const unsigned n = s.by_plane.divide(unit);
-    if constexpr (Row::config.wide) {
-      return tile::load_packed(x + n * s.stride[0] + std::int64_t{unit} * V);
+  const auto load = [&](unsigned item) -> Loaded {
+    const unsigned n = s.by_plane.divide(item);
+    if constexpr (Policy::config.vectorized) {
+      return tile::load_packed(x + n * s.stride[0] + std::int64_t{item} * V);
     } else {
-      const unsigned h = s.by_row.divide(unit);
-      return x[n * s.stride[0] + h * s.stride[2] + unit * s.stride[3]];
+      const unsigned h = s.by_row.divide(item);
+      return x[n * s.stride[0] + h * s.stride[2] + item * s.stride[3]];
     }
   };
-  const auto spread = [&](const Loaded& unit, float* d) {  // V differences from the base
-    if constexpr (Row::config.wide) {
-      const tile::Floats<T> elements = tile::unpack_floats<T>(unit);
+  const auto spread = [&](const Loaded& loaded, float* d) {  // V differences from the base
+    if constexpr (Policy::config.vectorized) {
+      const tile::Floats<T> elements = tile::unpack_floats<T>(loaded);
 #pragma unroll
       for (int v = 0; v < V; ++v) d[v] = elements[v] - base;
     } else {
-      *d = float(unit) - base;
+      *d = float(loaded) - base;
     }
   };
   Moments m{};
-  for (unsigned first = slice * step; first < s.units; first += s.slices * step) {
-    const unsigned unit = first + threadIdx.x;
-    if (first + step <= s.units) {
+  for (unsigned first = slice * step; first < s.items; first += s.slices * step) {
+    const unsigned item = first + threadIdx.x;
+    if (first + step <= s.items) {
       Loaded in[loads];
       float d[loads * V];
 #pragma unroll
-      for (int k = 0; k < loads; ++k) in[k] = load(unit + k * threads);
+      for (int k = 0; k < loads; ++k) in[k] = load(item + k * threads);
 #pragma unroll
       for (int k = 0; k < loads; ++k) spread(in[k], d + k * V);
       extend(m.mean, m.squares, d, m.count, 1 / (m.count + float(loads * V)));
       m.count += float(loads * V);
     } else {
-      for (unsigned at = unit; at < s.units; at += threads) {
+      for (unsigned at = item; at < s.items; at += threads) {
         float d[V];
         spread(load(at), d);
         extend(m.mean, m.squares, d, m.count, 1 / (m.count + float(V)));
@@ -174,14 +174,14 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
 // first, then along positions.
 //                                                       x: [n, c, h, w]                  partial: [c, slices]
 // Preconditions: gridDim.x == groups * slices < 2^31; fewer than 2^31 positions; columns is a power of two that divides
-// threads; wide: channels_on_units(). Shared memory: mean [threads][V], squares [threads][V], count [threads]. Of one
-// slice, the results are written at once.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+// threads; vectorized: channels_on_vectors(). Shared memory: mean [threads][V], squares [threads][V], count [threads].
+// If there is one slice, the results are written directly.
+template <class Policy, class T>
+__global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     stats_channels(const T* x, Partial* partial, Results results, StatsShape s) {
-  constexpr int threads = Row::config.threads, loads = Row::config.loads;
-  constexpr int V = Row::config.wide ? tile::unit_elements<T> : 1;
-  using Loaded = std::conditional_t<Row::config.wide, tile::Packed, T>;
+  constexpr int threads = Policy::config.threads, loads = Policy::config.loads;
+  constexpr int V = Policy::config.vectorized ? tile::vector_elements<T> : 1;
+  using Loaded = std::conditional_t<Policy::config.vectorized, tile::Packed, T>;
   float* means = simt::dynamic_shared<float>();
   float *squares = means + threads * V, *counts = squares + threads * V;
   unsigned slice = blockIdx.x;
@@ -189,12 +189,12 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   const int column = static_cast<int>(threadIdx.x) & (s.columns - 1), lanes = threads / s.columns;
   const int lane = static_cast<int>(threadIdx.x) / s.columns;
   const std::int64_t channel = (std::int64_t{group} * s.columns + column) * V;
-  const bool exists = channel < s.channels;  // a lane without channels goes along, to the barriers
+  const bool exists = channel < s.channels;  // a lane without channels still joins the barriers
   if (exists) x += channel * s.stride[1];
-  const unsigned units = exists ? s.units : 0, step = lanes * loads;
+  const unsigned items = exists ? s.items : 0, step = lanes * loads;
 
   const auto load = [&](unsigned position) -> Loaded {
-    if constexpr (Row::config.wide) {
+    if constexpr (Policy::config.vectorized) {
       return tile::load_packed(x + position * s.stride[3]);
     } else {
       const unsigned n = s.by_plane.divide(position), h = s.by_row.divide(position);
@@ -202,7 +202,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     }
   };
   const auto element = [&](const Loaded& in, int v) {
-    if constexpr (Row::config.wide) return tile::unpack_floats<T>(in)[v];
+    if constexpr (Policy::config.vectorized) return tile::unpack_floats<T>(in)[v];
     else return float(in);
   };
   float base[V] = {}, mean[V] = {}, square[V] = {}, count = 0;
@@ -222,22 +222,22 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     }
     count += float(N);
   };
-  for (unsigned first = slice * step; first < units; first += s.slices * step) {
+  for (unsigned first = slice * step; first < items; first += s.slices * step) {
     const unsigned position = first + lane;
-    if (first + step <= units) {
+    if (first + step <= items) {
       Loaded in[loads];
 #pragma unroll
       for (int k = 0; k < loads; ++k) in[k] = load(position + k * lanes);
       take(in);
     } else {
-      for (unsigned at = position; at < units; at += lanes) {
+      for (unsigned at = position; at < items; at += lanes) {
         const Loaded in[1] = {load(at)};
         take(in);
       }
     }
   }
 
-  // The lanes of a column, halves first.
+  // Combine the lanes of a column, halves first.
   const auto put = [&] {
 #pragma unroll
     for (int v = 0; v < V; ++v) {
@@ -268,24 +268,24 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   }
 }
 
-// Small planes: a block has V channels, whose planes are one stretch of an image, and a thread the same 16 bytes of it
-// in several images. What is found of each place in the stretch comes together in shared memory, a warp to a channel.
+// Small planes: a block has V channels, whose planes are one contiguous range of an image, and a thread has the same
+// vector of it in several images. The moments of each position are combined in shared memory, by a warp per channel.
 //                                                       x: [n, c, h, w]                  partial: [c, slices]
-// Preconditions: images_on_units(); a plane has s.columns <= threads elements; gridDim.x == groups * slices < 2^31.
-// Shared memory: mean [levels][columns * V], squares the same, count [levels]. Of one slice, the results are written at
-// once.
-template <class Row, class T, int Warp>
-__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+// Preconditions: images_on_vectors(); a plane has s.columns <= threads elements; gridDim.x == groups * slices < 2^31.
+// Shared memory: mean [levels][columns * V], squares the same, count [levels]. If there is one slice, the results are
+// written directly.
+template <class Policy, class T, int Warp>
+__global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     stats_images(const T* x, Partial* partial, Results results, StatsShape s) {
-  constexpr int threads = Row::config.threads, loads = Row::config.loads, V = tile::unit_elements<T>;
+  constexpr int threads = Policy::config.threads, loads = Policy::config.loads, V = tile::vector_elements<T>;
   float* means = simt::dynamic_shared<float>();
   float *squares = means + threads * V, *counts = squares + threads * V;
   unsigned slice = blockIdx.x;
   const std::int64_t channel0 = std::int64_t{s.by_slices.divide(slice)} * V;
   const int plane = s.columns, levels = threads / plane,
             channels = static_cast<int>(min(s.channels - channel0, std::int64_t{V}));
-  unsigned place = threadIdx.x;
-  const int level = static_cast<int>(s.by_columns.divide(place)), element0 = static_cast<int>(place) * V;
+  unsigned position = threadIdx.x;
+  const int level = static_cast<int>(s.by_columns.divide(position)), element0 = static_cast<int>(position) * V;
   const bool exists = level < levels && element0 < channels * plane;
   x += channel0 * plane;
 
@@ -299,12 +299,12 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     }
   const unsigned step = levels * loads;
   if (exists)
-    for (unsigned first = slice * step + level; first < s.units; first += s.slices * step) {
+    for (unsigned first = slice * step + level; first < s.items; first += s.slices * step) {
       tile::Packed in[loads];
       int there = 0;
 #pragma unroll
       for (int k = 0; k < loads; ++k)
-        if (first + k * levels < s.units) {
+        if (first + k * levels < s.items) {
           in[k] = tile::load_packed(x + std::int64_t{first + k * levels} * s.stride[0] + element0);
           ++there;
         }
@@ -321,10 +321,10 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   if (level < levels) {
 #pragma unroll
     for (int v = 0; v < V; ++v) {
-      means[(level * plane + static_cast<int>(place)) * V + v] = mean[v];
-      squares[(level * plane + static_cast<int>(place)) * V + v] = square[v];
+      means[(level * plane + static_cast<int>(position)) * V + v] = mean[v];
+      squares[(level * plane + static_cast<int>(position)) * V + v] = square[v];
     }
-    if (place == 0) counts[level] = count;
+    if (position == 0) counts[level] = count;
   }
   __syncthreads();
 
@@ -344,7 +344,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   }
 }
 
-// A block per channel.                                  partial: [c, slices]
+// Combines a channel's slices, a block per channel.     partial: [c, slices]
 // Precondition: gridDim.x == c.
 template <int Warp>
 __global__ void __launch_bounds__(finish_threads)

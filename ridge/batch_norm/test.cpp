@@ -17,7 +17,7 @@ const check::TestCasesOf cases{"batch_norm", "batch_norm_stats", "batch_norm_tra
 
 constexpr auto nchw = BatchNormLayout::nchw, nhwc = BatchNormLayout::nhwc;
 
-// Of the statistics and of applying them, as far as the function has them.
+// The variants chosen for the statistics and for applying them, if the function has that part.
 std::string chosen(const BatchNormProblem& p) {
   auto plan = plan_batch_norm(p, *device_model("H200"));
   if (!plan) return std::string(plan.error().message());
@@ -28,7 +28,7 @@ std::string chosen(const BatchNormProblem& p) {
   return names;
 }
 
-// A plan with NaN would equal no problem that a run brings, itself neither.
+// A plan with NaN would equal no problem of a run, not even its own.
 TEST(BatchNormPlan, EpsIsFinite) {
   for (const BatchNorm function : {BatchNorm::inference, BatchNorm::stats, BatchNorm::train})
     for (const float eps : {NAN, INFINITY, -INFINITY}) {
@@ -72,11 +72,11 @@ TEST(BatchNormPlan, FewChannelsAreCutIntoSlicesThatFillTheDevice) {
   const DeviceInfo h200 = *device_model("H200");
   const auto p = BatchNormProblem::contiguous(BatchNorm::stats, f32, nchw, 32, 64, 112 * 112);
   const StatsGrid g = stats_grid(stats_variants[2].config, p, h200);
-  EXPECT_EQ(g.units, 32 * 112 * 112 / 4);
+  EXPECT_EQ(g.items, 32 * 112 * 112 / 4);
   const std::int64_t places = stats_variants[2].config.blocks_per_sm * h200.sms;
   EXPECT_LE(g.blocks(), places);
   EXPECT_GE(g.blocks(), places * 9 / 10);
-  EXPECT_LT(g.step * (g.slices - 1), g.units);  // the last block has something to do
+  EXPECT_LT(g.step * (g.slices - 1), g.items);  // the last block has work
 }
 
 TEST(BatchNormPlan, ARefusalSaysWhy) {
@@ -137,7 +137,7 @@ TEST(BatchNorm, ByNameGammaOrBetaComesAlone) {
   EXPECT_EQ(y, (std::vector<float>{10, 11, 21, 21.5f}));
 }
 
-TEST(BatchNorm, FiveAxesAndSpaceInTwoParts) {  // [n, c, d, h, w] whose depth lies apart
+TEST(BatchNorm, FiveAxesAndSpaceInTwoParts) {  // [n, c, d, h, w] with a gap between depths
   std::vector<float> x(2 * 3 * 2 * 5), mean(3), var(3);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 10);
   BatchNormTensors t{.x = view(x.data(), {2, 3, 2, 1, 2}),

@@ -1,4 +1,4 @@
-// What the command line's check and bench know of the checklist.
+// Registers the cases of the checklist for the command line's check and bench.
 #include <ridge/checklist/cases.hpp>
 
 namespace ridge::checklist_detail {

@@ -10,8 +10,8 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   return std::vector<TensorType>(c.op == "checklist_vecadd" ? 2 : 1, TensorType{c.dtype, {c.dim("n")}});
 }
 
-// Tolerance: an addition is rounded once; a window's sum of w terms by at most w roundings, each of a partial sum that
-// is no greater than the sum of |x|. All else moves bits or whole numbers.
+// Tolerance: an addition is rounded once; a window's sum of w terms at most w times, each time a partial sum of at most
+// the sum of |x|. All else moves bits or whole numbers.
 inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
   check::Expected e;
   const std::vector<double>& x = in[0].values;
@@ -51,7 +51,7 @@ inline check::CaseBook book_of(Lesson lesson) {
                        .may_leave_range = lesson == Lesson::vecadd || lesson == Lesson::window};
   const std::string type = lesson == Lesson::histogram ? "u8" : lesson == Lesson::branch ? "i32" : "f32";
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + type + ":" + rest); };
-  // Around a warp, a block, and what a block takes when a thread takes 2, 4, 8 or 32 elements.
+  // Around a warp, a block, and a block with 2, 4, 8 or 32 elements per thread.
   for (const char* n : {"0",   "1",   "2",   "31",   "32",   "33",   "127",  "128",  "129",  "255",  "256",
                         "257", "511", "513", "1023", "1024", "1025", "2047", "2049", "8191", "8193", "20000"})
     test("n=" + std::string(n) + ":fill=uniform");

@@ -2,13 +2,12 @@
 // compiled twice, for the CPU runtime and for CUDA, and both objects are in one library.
 #include <ridge/checklist/launch.hpp>
 #include <ridge/checklist/lessons.cuh>
-
-#include <utility>
+#include <ridge/core/table.hpp>
 
 namespace ridge::checklist_detail {
 
-// A row of a table as a type: nvcc takes no namespaced class value as a kernel's template argument.
-template <Lesson L, int I> struct Row { static constexpr Config config = table<L>()[I].config; };
+// Policy of row I of a lesson's table, a type: nvcc takes no namespaced class value as a kernel's template argument.
+template <Lesson L, int I> struct Policy { static constexpr Config config = table<L>()[I].config; };
 
 struct Arguments {
   const ChecklistPlan& plan;
@@ -18,7 +17,7 @@ struct Arguments {
 };
 
 template <Lesson L, int I> static Status launch_row(const Arguments& args) {
-  using R = Row<L, I>;
+  using R = Policy<L, I>;
   constexpr Config c = R::config;
   const ChecklistProblem& p = args.plan.problem;
   const std::int64_t n = p.n, per_block = block_elements(L, c);
@@ -48,17 +47,12 @@ template <Lesson L, int I> static Status launch_row(const Arguments& args) {
   }
 }
 
-template <Lesson L, int... I> static Status launch_variant(const Arguments& args, std::integer_sequence<int, I...>) {
-  Status status;
-  ((args.plan.variant == I ? void(status = launch_row<L, I>(args)) : void()), ...);
-  return status;
-}
-
 template <>
 Status launch<simt::Backend>(const ChecklistPlan& plan, const void* a, const void* b, void* y, Stream stream) {
   const Arguments args{plan, a, b, y, stream};
   return with_lesson<Status>(plan.problem.lesson, [&]<Lesson L>() {
-    return launch_variant<L>(args, std::make_integer_sequence<int, static_cast<int>(std::size(table<L>()))>{});
+    constexpr int rows = static_cast<int>(std::size(table<L>()));
+    return visit_row<rows>(plan.variant, [&]<int I>() { return launch_row<L, I>(args); });
   });
 }
 

@@ -1,4 +1,4 @@
-// What plan.cpp knows of checklist.cu.
+// The interface of checklist.cu for plan.cpp.
 #pragma once
 #include <ridge/checklist/checklist.hpp>
 #include <ridge/core/backend.hpp>
@@ -6,7 +6,7 @@
 
 namespace ridge::checklist_detail {
 
-// Preconditions: the pointers are as the plan says; b is null but for vecadd.
+// Preconditions: the pointers match the plan; b is null except for vecadd.
 template <class Backend> Status launch(const ChecklistPlan&, const void* a, const void* b, void* y, Stream);
 
 }  // namespace ridge::checklist_detail

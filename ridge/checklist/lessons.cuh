@@ -7,15 +7,15 @@ namespace ridge::checklist_detail {
 
 // y = x                                                                                             x, y: [n]
 // Precondition: gridDim.x * threads * step covers n.
-template <class Row>
-__global__ void __launch_bounds__(Row::config.threads) checklist_copy(const float* x, float* y, std::int64_t n) {
-  constexpr Config c = Row::config;
+template <class Policy>
+__global__ void __launch_bounds__(Policy::config.threads) checklist_copy(const float* x, float* y, std::int64_t n) {
+  constexpr Config c = Policy::config;
   const std::int64_t block = std::int64_t{blockIdx.x} * c.threads;
   for (int j = 0; j < c.step; ++j) {
     std::int64_t i =
         c.way == Way::strided ? (block + threadIdx.x) * c.step + j : block * c.step + j * c.threads + threadIdx.x;
     if (i >= n) continue;
-    if (c.way == Way::shifted) i = i + 1 < n ? i + 1 : 0;  // the last takes the first element
+    if (c.way == Way::shifted) i = i + 1 < n ? i + 1 : 0;  // the last thread takes the first element
     y[i] = x[i];
   }
 }
@@ -33,14 +33,14 @@ __device__ __forceinline__ unsigned hash_odd(unsigned x) {
   return x;
 }
 
-// y[i] = hash_even or hash_odd of x[i], as i is                                                     x, y: [n]
+// y[i] = hash_even(x[i]) or hash_odd(x[i]), by i                                                    x, y: [n]
 // Precondition: gridDim.x * threads covers n.
-template <class Row>
-__global__ void __launch_bounds__(Row::config.threads) checklist_branch(const int* x, int* y, std::int64_t n) {
-  constexpr Config c = Row::config;
+template <class Policy>
+__global__ void __launch_bounds__(Policy::config.threads) checklist_branch(const int* x, int* y, std::int64_t n) {
+  constexpr Config c = Policy::config;
   const std::int64_t first = std::int64_t{blockIdx.x} * c.threads;
   int at = threadIdx.x;
-  // The block's even elements to its first half of threads, which is whole warps.
+  // The block's first half of threads, whole warps, takes its even elements.
   if constexpr (c.way == Way::apart) at = threadIdx.x < c.threads / 2 ? 2 * at : 2 * (at - c.threads / 2) + 1;
   const std::int64_t i = first + at;
   if (i >= n) return;
@@ -51,10 +51,10 @@ __global__ void __launch_bounds__(Row::config.threads) checklist_branch(const in
 
 // y = a + b                                                                                      a, b, y: [n]
 // Precondition: gridDim.x * threads * step covers n.
-template <class Row>
-__global__ void __launch_bounds__(Row::config.threads)
+template <class Policy>
+__global__ void __launch_bounds__(Policy::config.threads)
     checklist_vecadd(const float* a, const float* b, float* y, std::int64_t n) {
-  constexpr Config c = Row::config;
+  constexpr Config c = Policy::config;
   const std::int64_t block = std::int64_t{blockIdx.x} * c.threads * c.step;
 #pragma unroll
   for (int j = 0; j < c.step; ++j) {
@@ -65,10 +65,10 @@ __global__ void __launch_bounds__(Row::config.threads)
 
 // counts[x[i]] += 1                                                                    x: [n]  counts: [256], zero
 // Precondition: gridDim.x * threads * step covers n.
-template <class Row>
-__global__ void __launch_bounds__(Row::config.threads)
+template <class Policy>
+__global__ void __launch_bounds__(Policy::config.threads)
     checklist_histogram(const std::uint8_t* x, int* counts, std::int64_t n) {
-  constexpr Config c = Row::config;
+  constexpr Config c = Policy::config;
   const std::int64_t block = std::int64_t{blockIdx.x} * c.threads * c.step;
   if constexpr (c.way == Way::plain) {
     if (block + threadIdx.x < n) atomicAdd(&counts[x[block + threadIdx.x]], 1);
@@ -91,10 +91,10 @@ __global__ void __launch_bounds__(bins) checklist_clear(int* counts) { counts[th
 
 // y[i] = sum of x[i - radius .. i + radius], zeros beyond the ends                                  x, y: [n]
 // Precondition: gridDim.x * threads covers n.
-template <class Row>
-__global__ void __launch_bounds__(Row::config.threads)
+template <class Policy>
+__global__ void __launch_bounds__(Policy::config.threads)
     checklist_window(const float* x, float* y, std::int64_t n, int radius) {
-  constexpr Config c = Row::config;
+  constexpr Config c = Policy::config;
   const std::int64_t first = std::int64_t{blockIdx.x} * c.threads, i = first + threadIdx.x;
   float sum = 0;
   if constexpr (c.way == Way::shared) {
@@ -111,11 +111,11 @@ __global__ void __launch_bounds__(Row::config.threads)
   if (i < n) y[i] = sum;
 }
 
-// Every `threads` elements reversed, several times over, by way of shared memory.                   x, y: [n]
+// Every `threads` elements reversed, several times, through shared memory.                          x, y: [n]
 // Precondition: gridDim.x * threads covers n.
-template <class Row>
-__global__ void __launch_bounds__(Row::config.threads) checklist_banks(const float* x, float* y, std::int64_t n) {
-  constexpr Config c = Row::config;
+template <class Policy>
+__global__ void __launch_bounds__(Policy::config.threads) checklist_banks(const float* x, float* y, std::int64_t n) {
+  constexpr Config c = Policy::config;
   float* shared = simt::dynamic_shared<float>();  // an element every `step` words
   const std::int64_t first = std::int64_t{blockIdx.x} * c.threads;
   const int count = first + c.threads <= n ? c.threads : static_cast<int>(n - first);

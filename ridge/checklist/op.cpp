@@ -13,7 +13,7 @@ static Result<ChecklistProblem> problem_of(Lesson lesson, Views in, const Option
   return ChecklistProblem{.lesson = lesson, .n = in[0].count(), .width = *width};
 }
 
-// What the lesson is about.
+// The checklist item of a lesson.
 static constexpr std::string_view checklist_item(Lesson lesson) {
   switch (lesson) {
     case Lesson::copy: return "coalescing";
@@ -58,7 +58,7 @@ template <Lesson L> static OpInfo info(std::string_view summary) {
           .dtypes = {L == Lesson::histogram ? u8
                      : L == Lesson::branch  ? i32
                                             : f32},
-          .options = L == Lesson::window ? std::vector<OptionInfo>{{"w", "odd", "the window's width; 9"}}
+          .options = L == Lesson::window ? std::vector<OptionInfo>{{"w", "odd", "the window's width", "9"}}
                                          : std::vector<OptionInfo>{},
           .variants = variant_infos(table<L>(), [](const Variant&) { return checklist_item(L); }),
           .infer = infer<L>,

@@ -1,4 +1,4 @@
-// The lessons by definition, one element after the other; shares nothing with the kernels.
+// The lessons by definition, element by element; shares nothing with the kernels.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -28,7 +28,7 @@ inline std::vector<double> oracle_histogram(const std::vector<double>& x) {
 }
 
 struct WindowSum {
-  double sum = 0, magnitude = 0;  // of the elements, and of their absolute values
+  double sum = 0, magnitude = 0;  // sums of elements, and of absolute values
 };
 inline WindowSum oracle_window(const std::vector<double>& x, std::int64_t i, std::int64_t width) {
   WindowSum w;

@@ -4,6 +4,7 @@
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_checks.hpp>
+#include <ridge/roofline/family.hpp>
 #include <ridge/roofline/predict.hpp>
 
 namespace ridge {
@@ -30,10 +31,7 @@ static Status validate(const ChecklistProblem& p) {
 
 // Why this row cannot run this problem; empty: it can.
 static std::string fits(const Variant& row, const ChecklistProblem& p, const DeviceInfo& device) {
-  const int smem = smem_bytes(p.lesson, row.config, p.width);
-  if (smem > device.smem_optin)
-    return std::to_string(smem) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
-  return {};
+  return roofline::refuse_smem(smem_bytes(p.lesson, row.config, p.width), device);
 }
 
 static Cost cost(const ChecklistProblem& p) {
@@ -42,7 +40,7 @@ static Cost cost(const ChecklistProblem& p) {
   c.bytes_read = 4 * n;
   c.bytes_written = 4 * n;
   switch (p.lesson) {
-    case Lesson::branch: c.on(Unit::int32) = n * rounds * 4; break;  // 2 operations a round, or 6
+    case Lesson::branch: c.on(Unit::int32) = n * rounds * 4; break;  // 2 operations per round, or 6
     case Lesson::vecadd:
       c.bytes_read = 8 * n;
       c.on(Unit::fp32) = n;

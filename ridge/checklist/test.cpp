@@ -51,7 +51,7 @@ TEST(Checklist, StridedAndOverlappingViewsAreRefused) {
   EXPECT_EQ(plan->run(std::vector{strided}, view(y.data(), {50})).argument(), "x.strides");
   EXPECT_EQ(plan->run(std::vector{view(x.data(), {50})}, view(x.data(), {50})).argument(), "y");
   EXPECT_TRUE(plan->run(std::vector{view(x.data(), {50})}, view(y.data(), {50})).ok());
-  // By name the views are known when it is planned, and so is the refusal.
+  // By name, views are known at planning time, and refused then.
   const std::vector in{strided}, out{view(y.data(), {50})};
   EXPECT_EQ(plan_op(**find_op("checklist_copy"), in, out, {}, cpu()).error().argument(), "x.strides");
 }

@@ -8,13 +8,13 @@
 namespace ridge::checklist_detail {
 
 enum class Way : std::uint8_t {
-  plain,     // what the lesson's table says first
-  strided,   // copy: each thread's elements are neighbours, so those of a warp are `step` apart
+  plain,     // the first step of the lesson's table
+  strided,   // copy: a thread's elements are contiguous, so those of a warp are `step` apart
   shifted,   // copy: every warp starts one element late
-  apart,     // branch: whole warps go one way
+  apart,     // branch: whole warps take one side
   coarse,    // `step` elements per thread, a block apart
-  adjacent,  // vecadd: `step` elements per thread, neighbours
-  shared,    // by way of shared memory
+  adjacent,  // vecadd: `step` contiguous elements per thread
+  shared,    // through shared memory
 };
 
 struct Config {
@@ -27,7 +27,7 @@ struct Config {
 struct Variant {
   std::string_view name, step;
   Config config;
-  double share;  // of the roof: expected, until a results file of a GPU takes its place
+  double share;  // of the roof: an estimate, until measured on a GPU
 };
 
 // clang-format off
@@ -67,7 +67,7 @@ inline constexpr Variant banks_variants[] = {
 };
 // clang-format on
 
-// The table of a lesson, as a type that kernels can be instantiated from.
+// The table of a lesson, at compile time.
 template <Lesson L> constexpr auto& table() {
   if constexpr (L == Lesson::copy) return copy_variants;
   else if constexpr (L == Lesson::branch) return branch_variants;
@@ -88,11 +88,11 @@ template <class R, class F> R with_lesson(Lesson lesson, F&& f) {
   }
 }
 
-inline constexpr int warp_elements = 32;  // strides are counted in groups of so many lanes, also on wider warps
+inline constexpr int warp_elements = 32;  // strides count groups of 32 lanes, even on wider warps
 inline constexpr int bins = 256;
 inline constexpr int rounds = 64;    // of the hashes: enough arithmetic for divergence to show beside memory
 inline constexpr int reversals = 9;  // of each block in shared memory: enough passes to show; odd, so it is reversed
-inline constexpr int most_width = 1023;  // of a window: its halo and a block fit in static shared memory's size
+inline constexpr int most_width = 1023;  // of a window: a block and its halo fit in static shared memory
 
 constexpr std::int64_t block_elements(Lesson lesson, Config c) {
   return std::int64_t{c.threads} * (lesson == Lesson::banks ? 1 : c.step);

@@ -48,7 +48,7 @@ template <class T> static Sum<T> w_gradient_sum(const Arguments& a) {
           0};
 }
 
-// Launches what of a plan's sums have outputs: launch(sum, bool_constant<Summed>).
+// Calls launch(sum, bool_constant<Summed>) for each of a plan's sums that has outputs.
 template <class T, class Launch> static Status launch_sums(const Arguments& a, Launch&& launch) {
   const DwconvProblem& p = a.plan.problem;
   const bool outputs = p.batch > 0 && p.channels > 0 && p.time > 0;

@@ -22,9 +22,9 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   return types;
 }
 
-// Sums of n products in float32: n roundings. On tensor cores, in units u of float32 and of the terms' magnitudes: an
-// operand is kept to 2 u twice, the product of the two remainders (4 u) is left out, and eight additions of a chunk
-// drop bits at 2 u each. Then one rounding into the type. Sums beyond the type's range are infinite, and may have
+// Sums of n products in float32 have n roundings. On tensor cores, in units u of float32 relative to the terms'
+// magnitudes: each operand is kept to 2 u, the product of the two remainders (4 u) is left out, and eight additions per
+// chunk truncate at 2 u each. Then one rounding into the type. Sums beyond the type's range are infinite, and may have
 // become so before a term of the other sign.
 inline void expect(check::Expected& e, DType dtype, const Term& of, double eps) {
   const double u = check::roundoff(f32), want = of.sum + eps;
@@ -65,19 +65,19 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
   return {dk, dw};
 }
 
-// What the transforms of a row add, in units u of float32. Of k levels of two each (log2 of the points), one adds at
-// most 7 u to a signal's norm: sixteen numbers meet in four additions (4 u), a product by a constant (3.5 u), and one
-// by a root that is itself a product of up to four (4 * 2 u + 3 * 2.8 u + 2.8 u), 28 u for four levels. Two transforms
-// and their product are off by (14 k + 3) u of the product of both norms, each output of the one back by 7 k u more,
-// and as many tiles are added up as there are: by Cauchy and Schwarz, of the norms of all tiles, in which a step of q
-// stands twice. The other row of a pair, scaled to the same power of two, is at most twice as large at every step.
+// The error that a row's transforms add, in units u of float32. Each of k radix-2 levels (log2 of the points) adds at
+// most 7 u to a signal's norm: sixteen numbers meet in four additions (4 u), a product with a constant (3.5 u), and one
+// with a twiddle that is itself a product of up to four (4 * 2 u + 3 * 2.8 u + 2.8 u): 28 u for four levels. Two
+// transforms and their product err by (14 k + 3) u of the product of both norms, each output of the inverse by 7 k u
+// more, and all tiles are added up: by Cauchy and Schwarz, with the norms of all tiles, in which a step of q counts
+// twice. The other row of a pair, scaled to the same power of two, is at most twice as large at every step.
 constexpr double spectral_levels = 13;
 inline double spectral_error(double p_squares, double q_squares, double tiles) {
   return (21 * spectral_levels + 3 + tiles) * check::roundoff(f32) * std::sqrt(2 * p_squares * q_squares);
 }
-// The same of a row that a transform holds whole, which has one level for each factor of two, and none of it in common
-// with another row. Two multiply-adds, and a third from their result, are 3.6 u of a level's norm; a root, which is one
-// that was computed (2.8 u) times a constant (1 u + 2.8 u), 6.6 u more; on the way back 1 u, 2.8 u and 6.6 u: 11 u at
+// The same for a row in a transform of its own, with one level per factor of two, and nothing in common with another
+// row. Two multiply-adds, and a third from their result, are 3.6 u of a level's norm; a root, a computed one (2.8 u)
+// times a constant (1 u + 2.8 u), adds 6.6 u; the inverse has 1 u, 2.8 u and 6.6 u: 11 u at
 // most.
 constexpr double ring_levels = 13;
 inline double ring_error(double p_squares, double q_squares, double rows) {
@@ -140,7 +140,7 @@ inline check::CaseBook book() {
                        .benches = {},
                        .may_leave_range = true};
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
-  // Empty and one; around chunks of 64, tiles of 256 and strips of 256 and 512; batches around 8 and 32; filters that
+  // Sizes 0 and 1; around chunks of 64, tiles of 256 and strips of 256 and 512; batches around 8 and 32; filters that
   // are shorter and longer than the signal.
   for (const char* type : {"f32", "bf16"})
     for (const char* direction : {"", ":backward"})
@@ -149,7 +149,7 @@ inline check::CaseBook book() {
                                "b=5,c=2,t=257,l=40", "b=32,c=1,t=128,l=128", "b=3,c=2,t=100,l=130", "b=2,c=1,t=513,l=1",
                                "b=31,c=1,t=192,l=65", "b=1,c=1,t=1100", "b=4,c=1,t=772"})
         test(std::string(type) + ":" + size + direction);
-  // Around halves of transforms; filters that are shorter than a half, longer, and longer than the row.
+  // Around half the size of transforms; filters shorter than the half, longer, and longer than the row.
   for (const char* direction : {"", ":backward"})
     for (const char* size :
          {"b=2,c=1,t=511", "b=1,c=2,t=512", "b=3,c=1,t=514", "b=1,c=1,t=1537", "b=3,c=1,t=1600,l=513",
@@ -178,7 +178,7 @@ inline check::CaseBook book() {
   for (const char* direction : {"", ":backward"}) test("f32:b=9,c=2,t=260:warp=64" + std::string(direction));
   for (const char* type : {"f32", "bf16"})
     for (const char* direction : {"", ":backward"})
-      for (const char* size : {"b=32,c=768,t=768", "b=32,c=768,t=1024", "b=8,c=2048,t=4096"})
+      for (const char* size : {"b=32,c=768,t=256", "b=32,c=768,t=768", "b=32,c=768,t=1024", "b=8,c=2048,t=4096"})
         book.benches.push_back(op + ":" + type + ":" + size + direction);
   return book;
 }

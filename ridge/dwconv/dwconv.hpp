@@ -7,17 +7,17 @@
 //
 // Shapes    k, y, dy, dk [B, C, T]; w, dw [C, L]; any B, C, T and L. The last element of a filter is that of lag 0. A
 //           filter shorter than T looks back L - 1 steps; of a longer one only the last T elements count, and the
-//           gradient of the others is 0. There is no wrap. Strides are free;
-//           time that is contiguous takes the fast path.
-// Types     f32 f16 bf16, one for all tensors. Sums are float32. On tensor cores a float32 is two float16 and a scale,
-//           which keeps 22 bits of each operand; what that does not fit (NaN, infinities, and magnitudes 2^27 apart
-//           within one row of 64 steps or one filter; for w's gradient,
-//           within 32 rows) is computed in float32 as it is.
+//           gradient of the others is 0. There is no wrap-around. Strides are free;
+//           contiguous time takes the fast path.
+// Types     f32 f16 bf16, one for all tensors. Sums are float32. On tensor cores a float32 is split into two float16
+//           and a scale, which keeps 22 bits of each operand; operands beyond that (NaN, infinities, and magnitudes
+//           2^27 apart within one row of 64 steps or one filter; for w's gradient,
+//           within 32 rows) are multiplied in float32.
 // Accuracy  A sum of n terms is within (n + 26) 2^-24 of the sum of their magnitudes. Rows by Fourier transforms
-//           (fft_*), which plans choose for long filters, bound it by norms instead: an output is within 33
+//           (fft_*), which plans choose for long filters, have a bound by norms instead: an output is within 33
 //           log2(points) 2^-24, or 2.6e-5 at 8,192 points, of the product of the row's and the filter's norms. Where
-//           few or small terms meet, as in a row's first outputs, that is more than an error of the direct sum. Other
-//           rows, also by name, have the first bound.
+//           few or small terms meet, as in a row's first outputs, that is more than the direct sum's error. Other
+//           rows, which variant= can name, have the first bound.
 // Values    Only the terms of the sums count: a NaN in k at step u reaches no output before u, and none after u + L -
 //           1.
 // Aliasing  Outputs must not overlap inputs or each other.
@@ -35,18 +35,18 @@ struct DwconvProblem {
   float eps = 0;  // added to every output; gradients do not depend on it
   bool backward = false;
   Layout y = {}, k = {}, w = {}, dk = {}, dw = {};  // y: or dy. The gradients' are empty in a forward problem
-  int alignment = 16;                               // bytes that all addresses are multiples of, 16 at most
+  int alignment = 16;                               // of all addresses, in bytes; 16 at most
   bool operator==(const DwconvProblem&) const = default;
 
   // Contiguous, aligned tensors.
   RIDGE_API static DwconvProblem contiguous(DType, std::int64_t batch, std::int64_t channels, std::int64_t time,
                                             std::int64_t taps, bool backward = false);
-  // What the views need; refuses shapes, dtypes and devices that do not belong together, and overlap.
+  // The problem of these views; refuses shapes, dtypes and devices that do not match, and overlap.
   RIDGE_API static Result<DwconvProblem> of(const TensorView& k, const TensorView& w, const TensorView& y,
                                             float eps = 0);
   RIDGE_API static Result<DwconvProblem> of_gradient(const TensorView& dy, const TensorView& k, const TensorView& w,
                                                      const TensorView& dk, const TensorView& dw);
-  RIDGE_API std::string text() const;  // what explain() says of it
+  RIDGE_API std::string text() const;  // as explain() prints it
 };
 
 class DwconvPlan {

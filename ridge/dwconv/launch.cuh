@@ -1,17 +1,16 @@
 // Launches the row of variants.hpp that a plan chose. Functions are static: the .cu files are compiled twice, for the
 // CPU runtime and for CUDA, and both objects are in one library.
 #pragma once
+#include <ridge/core/table.hpp>
 #include <ridge/dwconv/arguments.cuh>
 #include <ridge/dwconv/ring.cuh>
 #include <ridge/dwconv/spectral.cuh>
 #include <ridge/dwconv/tiled.cuh>
 
-#include <utility>
-
 namespace ridge::dwconv_detail {
 
 // A row of the table as a type: nvcc takes no namespaced class value as a kernel's template argument.
-template <int I> struct Row { static constexpr Config config = variants[I].config; };
+template <int I> struct Policy { static constexpr Config config = variants[I].config; };
 
 template <int I, class T, bool Summed> static Status launch_sum(const Arguments& args, const Sum<T>& sum) {
   constexpr Config c = variants[I].config;
@@ -21,21 +20,21 @@ template <int I, class T, bool Summed> static Status launch_sum(const Arguments&
   if constexpr (c.method == Method::element) {
     const std::int64_t outputs = sum.y.size * p.channels * (Summed ? 1 : p.batch);
     at.grid = dim3(static_cast<unsigned>(ceil_div(outputs, c.threads)));
-    return simt::launch(at, dwconv_element<Row<I>, T, Summed>, sum);
+    return simt::launch(at, dwconv_element<Policy<I>, T, Summed>, sum);
   } else if constexpr (c.method == Method::spectral) {
     at.grid = dim3(static_cast<unsigned>(spectral_grid(c, p, sum.y.size, Summed)));
     at.smem = static_cast<std::size_t>(spectral_smem_bytes(c));
-    return simt::launch(at, dwconv_spectral<Row<I>, T, Summed>, sum, spectral_tiles(c, p, Summed));
+    return simt::launch(at, dwconv_spectral<Policy<I>, T, Summed>, sum, spectral_tiles(c, p, Summed));
   } else if constexpr (c.method == Method::ring) {
     const int sms = args.plan.device.sms;
     at.grid = dim3(static_cast<unsigned>(Summed ? p.channels : ring_grid(c, p, sms)));
     at.smem = static_cast<std::size_t>(ring_smem_bytes(c));
-    if constexpr (Summed) return simt::launch(at, dwconv_ring_sum<Row<I>, T>, sum);
-    else return simt::launch(at, dwconv_ring<Row<I>, T>, sum, ring_rows(c, p, sms));
+    if constexpr (Summed) return simt::launch(at, dwconv_ring_sum<Policy<I>, T>, sum);
+    else return simt::launch(at, dwconv_ring<Policy<I>, T>, sum, ring_rows(c, p, sms));
   } else {
     at.grid = dim3(static_cast<unsigned>(tiled_grid(c, p, sum.y.size, Summed)));
     at.smem = static_cast<std::size_t>(tiled_smem_bytes(c, Summed));
-    return simt::launch(at, dwconv_tiled<Row<I>, T, Summed>, sum);
+    return simt::launch(at, dwconv_tiled<Policy<I>, T, Summed>, sum);
   }
 }
 
@@ -48,14 +47,8 @@ template <int I, class T> static Status launch_row(const Arguments& args) {
   }
 }
 
-template <class T, int... I> static Status launch_variant(const Arguments& args, std::integer_sequence<int, I...>) {
-  Status status;
-  ((args.plan.variant == I ? void(status = launch_row<I, T>(args)) : void()), ...);
-  return status;
-}
-
 template <class T> static Status launch_table(const Arguments& args) {
-  return launch_variant<T>(args, std::make_integer_sequence<int, variant_count>{});
+  return visit_row<variant_count>(args.plan.variant, [&]<int I>() { return launch_row<I, T>(args); });
 }
 
 }  // namespace ridge::dwconv_detail

@@ -1,4 +1,4 @@
-// What plan.cpp knows of the .cu files: one launch per element type and backend.
+// The interface of plan.cpp to the .cu files: one launch per element type and backend.
 #pragma once
 #include <ridge/core/backend.hpp>
 #include <ridge/core/grid.hpp>
@@ -15,7 +15,7 @@ struct Arguments {
   Stream stream;
 };
 
-// Preconditions: there is an output that has elements, and the pointers are as the plan's problem says.
+// Preconditions: an output has elements, and the pointers are those that the plan's problem needs.
 template <class Backend> Status launch_f32(const Arguments&);
 template <class Backend> Status launch_f16(const Arguments&);
 template <class Backend> Status launch_bf16(const Arguments&);
@@ -24,7 +24,7 @@ template <class Backend> Status launch_bf16(const Arguments&);
 Status launch_tensor_f32(const Arguments&);
 Status launch_tensor_f16(const Arguments&);
 Status launch_tensor_bf16(const Arguments&);
-// w's gradient alone.
+// w's gradient only.
 Status launch_lags_f32(const Arguments&);
 
 // Rows of Method::whole. Defined in a build with CUDA.

@@ -1,4 +1,4 @@
-// How large elements are, as exponents, and scales that are powers of two.
+// Magnitudes of elements, as exponents, and scales that are powers of two.
 #pragma once
 #include <ridge/simt/simt.hpp>
 
@@ -10,14 +10,14 @@ __device__ __forceinline__ float power_of_two(int exponent) {
   return __builtin_bit_cast(float, static_cast<unsigned>(exponent + exponent_bias) << fraction_bits);
 }
 
-// The greatest magnitude of some elements, and the least but 0, as bits, which have the magnitudes' order.
+// The greatest magnitude of some elements, and the least except 0, as bits: they have the same order as magnitudes.
 struct Magnitudes {
   unsigned greatest = 0, least = ~0u;
 
   __device__ __forceinline__ void add(float x) {
     const unsigned bits = __builtin_bit_cast(unsigned, x) & 0x7fffffffu;
     greatest = ::max(greatest, bits);
-    least = ::min(least, bits - 1);  // 0 becomes the most; a magnitude one place lower has the same span, or one more
+    least = ::min(least, bits - 1);  // 0 wraps to the greatest; the span stays the same, or grows by one
   }
   template <class Tile> __device__ __forceinline__ Magnitudes across(const Tile& lanes) const {
     Magnitudes m;
@@ -25,8 +25,8 @@ struct Magnitudes {
     m.least = lanes.reduce(least, [](unsigned a, unsigned b) { return ::min(a, b); });
     return m;
   }
-  // Of N neighbouring lanes, which all of their warp get at once:
-  // a shuffle of fewer takes a mask that differs among lanes.
+  // Reduces over N neighbouring lanes, for the whole warp at once:
+  // a shuffle of fewer lanes would take a mask that differs among them.
   template <int N> __device__ __forceinline__ Magnitudes across_each() const {
     const simt::tile<32> warp;
     Magnitudes m = *this;

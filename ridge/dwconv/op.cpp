@@ -9,7 +9,7 @@ using namespace dwconv_detail;
 
 static constexpr std::string_view op = "dwconv";
 
-// What a row of the table is about.
+// The checklist item of a row of the table.
 static std::string_view checklist_item(const Variant& row) {
   const Config& c = row.config;
   if (c.method == Method::element) return {};
@@ -49,8 +49,8 @@ static const RegisterOp registered(
      .inputs = {"k", "w"},
      .outputs = {"y"},
      .dtypes = {f32, f16, bf16},
-     .options = {{"eps", "number", "added to every output; default 0"},
-                 {"backward", "0|1", "takes dy, k and w, and gives dk and dw"}},
+     .options = {{"eps", "number", "added to every output", "0"},
+                 {"backward", "0|1", "takes dy, k and w, and gives dk and dw", "0"}},
      .variants = variant_infos(variants, checklist_item),
      .infer = infer,
      .plan = plan_by_name,

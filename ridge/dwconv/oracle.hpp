@@ -1,5 +1,5 @@
-// The convolution and its gradients in double, by definition; shares nothing with the kernels. `size` is the sum of the
-// terms' magnitudes and `terms` their number, from which tolerances are derived.
+// The convolution and its gradients in double, by definition; shares nothing with the kernels. Tolerances are derived
+// from `size`, the sum of the terms' magnitudes, and `terms`, their number.
 #pragma once
 #include <cmath>
 #include <cstdint>

@@ -6,6 +6,7 @@
 #include <ridge/core/text.hpp>
 #include <ridge/dwconv/launch.hpp>
 #include <ridge/dwconv/variants.hpp>
+#include <ridge/roofline/family.hpp>
 #include <ridge/roofline/predict.hpp>
 
 #include <array>
@@ -35,7 +36,7 @@ struct Named {
   const TensorView* view;
 };
 
-// What inputs and outputs share: dtype, device, and places that do not meet.
+// Checks that inputs and outputs share dtype and device, and do not overlap.
 Status check_together(const TensorView& k, std::initializer_list<Named> inputs, std::initializer_list<Named> outputs) {
   for (const auto& list : {inputs, outputs})
     for (const auto& [label, view] : list) {
@@ -87,11 +88,11 @@ Status validate(const DwconvProblem& p) {
   return check_sizes(op, "w.shape", {p.channels, p.taps});
 }
 
-// ---- which row takes what -------------------------------------------------------------------------------------------
+// ---- fits -----------------------------------------------------------------------------------------------------------
 
-constexpr std::int64_t max_steps = std::int64_t{1} << 30;  // of int arithmetic within a row
+constexpr std::int64_t max_steps = std::int64_t{1} << 30;  // for int arithmetic within a row
 
-// Blocks of the greatest launch.
+// Blocks of the largest launch.
 std::int64_t grid_of(const Config& c, const DwconvProblem& p, int sms) {
   const std::int64_t of_w = p.backward ? p.taps : 0;
   if (c.method == Method::element) return ceil_div(p.channels * std::max(p.batch * p.time, of_w), c.threads);
@@ -106,7 +107,7 @@ std::int64_t grid_of(const Config& c, const DwconvProblem& p, int sms) {
 
 std::int64_t whole_rows_bytes(const DwconvProblem& p) { return whole_smem_bytes(whole_chunks(p)) + whole_static_bytes; }
 
-// Bytes of shared memory, of the launch that takes most.
+// Bytes of shared memory, in the launch that takes most.
 std::int64_t smem_of(const Config& c, const DwconvProblem& p) {
   if (c.method == Method::spectral) return spectral_smem_bytes(c);
   if (c.method == Method::ring) return ring_smem_bytes(c);
@@ -135,15 +136,12 @@ std::string fits(const Variant& row, const DwconvProblem& p, const DeviceInfo& d
   if (c.method == Method::whole && device.cc != 90) return "the device has no wgmma, of compute capability 9.0";
   if (c.method == Method::whole && p.dtype != f32) return "it takes f32 alone";
   if (empty) return "there is nothing to multiply";
-  const std::int64_t smem = smem_of(c, p);
-  if (smem > device.smem_optin)
-    return std::to_string(smem) + " bytes of shared memory, and the device has " + std::to_string(device.smem_optin);
-  return {};
+  return roofline::refuse_smem(smem_of(c, p), device);
 }
 
 // ---- cost -----------------------------------------------------------------------------------------------------------
 
-// Products of one row of k and one filter: lags below L, each as often as it fits.
+// Products of one row of k and one filter: each lag below L as often as it fits.
 double products(const DwconvProblem& p) {
   const double n = static_cast<double>(lags(p)), t = static_cast<double>(p.time);
   return n * t - n * (n - 1) / 2;
@@ -157,16 +155,16 @@ Cost cost(const DwconvProblem& p) {
   c.bytes_read = (p.backward ? 2 : 1) * signal + filter;
   c.bytes_written = signal + (p.backward ? filter : 0);
   const double all = 2 * channels * static_cast<double>(p.batch) * products(p) * (p.backward ? 2 : 1);
-  // In the products that the tensor cores make of them: hi hi, hi lo and lo hi of a float32.
+  // The tensor cores' products: a float32 takes three, hi hi, hi lo and lo hi.
   c.on(Unit::fp16_tensor) = all * (p.dtype == f32 ? 3 : 1);
   return c;
 }
 
-// Transforms that a spectral row makes for one sum of the problem.
+// Transforms of a spectral row for one sum of the problem.
 double transforms_of(const Config& c, const DwconvProblem& p, bool summed) {
   const SpectralTiles tiles = spectral_tiles(c, p, summed);
   const double pairs = static_cast<double>(ceil_div(p.batch, 2)), channels = static_cast<double>(p.channels);
-  if (summed) {  // lags from o on need the steps from o on, of both signals
+  if (summed) {  // lags from o on need the steps of both signals from o on
     const double outputs = static_cast<double>(ceil_div(lags(p), tiles.outputs));
     const double steps = static_cast<double>(p.time) - (outputs - 1) * tiles.outputs / 2;
     return channels * outputs * (2 * pairs * std::ceil(steps / tiles.steps) + 1);
@@ -174,36 +172,36 @@ double transforms_of(const Config& c, const DwconvProblem& p, bool summed) {
   const double outputs = static_cast<double>(ceil_div(p.time, tiles.outputs));
   if (tiles.steps == c.points) return channels * outputs * (2 * pairs + static_cast<double>(tiles.groups));
   // Tile i of outputs meets the tiles of steps up to i, as far as the filter looks back;
-  // each transforms the filter too.
+  // each pair transforms the filter too.
   const double reach = std::min(outputs, static_cast<double>(ceil_div(lags(p) + tiles.outputs - 1, tiles.steps)));
   const double tiles_met = reach * (reach + 1) / 2 + (outputs - reach) * reach;
   return channels * pairs * (2 * tiles_met + outputs);
 }
 
-// Transforms of a row that a ring row makes for one sum of the problem.
+// Transforms of a ring row for one sum of the problem.
 double ring_transforms(const Config& c, const DwconvProblem& p, int sms, bool summed) {
   const double rows = static_cast<double>(p.batch), channels = static_cast<double>(p.channels);
   const double filters = summed ? 1 : static_cast<double>(ceil_div(p.batch, ring_rows(c, p, sms)));
   return channels * (2 * rows + filters);
 }
 
-// Products of 64 steps by 64 that a row of Method::whole makes of a channel and 32 rows, and of all of them.
+// Products of 64 x 64 steps in a row of Method::whole, for all items of a channel and 32 rows.
 double whole_products(const DwconvProblem& p) {
   const double chunks = static_cast<double>(whole_chunks(p));
   const double reach =
-      std::min(chunks, static_cast<double>(ceil_div(lags(p) - 1, chunk)) + 1);  // that a tile looks back
+      std::min(chunks, static_cast<double>(ceil_div(lags(p) - 1, chunk)) + 1);  // chunks that a tile looks back
   const double met = reach * (reach + 1) / 2 + (chunks - reach) * reach;
   return met * static_cast<double>(whole_items(p.batch, p.channels));
 }
 
-// Clocks of a multiprocessor on its busiest pipe, for one sum of the problem.
+// Clocks on a multiprocessor's busiest pipe, for one sum of the problem.
 double clocks_of(const Config& c, const DwconvProblem& p, const DeviceInfo& device, bool summed) {
   const double channels = static_cast<double>(p.channels), rows = static_cast<double>(p.batch);
   const double all = channels * rows * products(p);
-  if (c.method == Method::element) return all / 32 * 4;  // two loads and their addresses for a product
+  if (c.method == Method::element) return all / 32 * 4;  // two loads and their addresses per product
   if (c.method == Method::tiled) {
-    // A multiply-add per lane, and shared memory's wavefronts: steps of p for all lanes, of q for each. What bringing
-    // the tiles takes beside them was measured on an H200; a sum over the batch brings one for every row.
+    // A multiply-add per lane, and shared memory's wavefronts: steps of p for all lanes, of q for each. The additional
+    // cost of loading tiles was measured on an H200; a sum over the batch loads one for every row.
     const double g = tile_rows(c, summed), r = c.outputs;
     const double waste = summed ? 1 : std::ceil(rows / g) * g / std::max(rows, 1.0);
     const double per_product = 1.0 / 128 + (g + std::max(4.0, r)) / (4 * r * g * 32);
@@ -211,28 +209,28 @@ double clocks_of(const Config& c, const DwconvProblem& p, const DeviceInfo& devi
     return all * waste * per_product * tiles;
   }
   if (c.method == Method::spectral) {
-    // A pass of a thread: 330 instructions, of which 128 start in a clock, and 32 accesses of 8 bytes to shared memory,
-    // two wavefronts for a warp each. Loading and measuring a row is about one pass more. Barriers stand between
-    // passes, so that arithmetic and memory hide little of each other; on an H200 it is a tenth more than their sum.
+    // A thread's pass has 330 instructions, of which 128 issue per clock, and 32 accesses of 8 bytes to shared memory,
+    // each two wavefronts per warp. Loading and measuring a row takes about one pass more. Passes end in barriers, so
+    // that arithmetic and memory hide little of each other; on an H200 it takes a tenth more than their sum.
     const double passes = std::log2(c.points) / std::log2(fft_radix);
     return transforms_of(c, p, summed) * (std::ceil(passes) + 1) * c.threads * 1.1 * (330.0 / 128 + 32 * 2 / 32.0);
   }
   if (c.method == Method::ring) {
-    // A level of two values takes seven instructions, of which 128 start in a clock: six, or eight on the way back.
-    // What exchanges, loads, and waiting for them add was measured on an H200.
+    // A level takes seven instructions per two values, of which 128 issue per clock: six forward, eight in the inverse.
+    // The additional cost of exchanges, loads and waits was measured on an H200.
     const double levels = c.points * std::log2(c.points) / 2;
     const double slack = (summed ? 2.15 : 1.9) * (p.dtype == f32 ? 1 : 1.2);
     return ring_transforms(c, p, device.sms, summed) * levels * 7 / 128 * slack;
   }
   if (c.method == Method::whole && (!summed || whole_chunks(p) <= most_whole_chunks)) {
-    // The tensor cores take 192 for hi hi, hi lo and lo hi; bringing rows, splitting and storing them stand beside it,
-    // and two blocks hide more of each other's than one. Measured on an H200.
+    // The tensor cores take 192 for hi hi, hi lo and lo hi; loading, splitting and storing rows come on top, and two
+    // resident blocks hide more of it than one. Measured on an H200.
     const std::int64_t smem = whole_rows_bytes(p) + device.smem_reserved;
     const bool two = c.blocks_per_sm > 1 && 2 * smem <= device.smem_per_sm;
-    return whole_products(p) * (summed ? 700 : two ? 510 : c.threads > 256 ? 530 : 800);
+    return whole_products(p) * (summed ? 700 : two ? 510 : 800);
   }
-  // mma.sync reaches about 0.6 of the tensor cores' rate, and shared memory serves its operands beside it. What
-  // splitting float32 and adding up its sums cost, and what bringing 16-bit rows does, was measured on an H200,
+  // mma.sync reaches about 0.6 of the tensor cores' rate, with operands from shared memory. The cost of splitting
+  // float32 and of adding up its sums, and of loading 16-bit rows, was measured on an H200,
   // at 768 steps.
   const double rate = device.fp16_tflops * 1e12 / 2 / std::max(device.sms, 1) / (device.clock_ghz * 1e9);
   const double rows_used = summed ? rows : std::ceil(rows / tensor_batch(c)) * tensor_batch(c);
@@ -246,7 +244,7 @@ roofline::Kernel kernel_of(const Variant& row, const DwconvProblem& p, const Dev
   const Config& c = row.config;
   roofline::Kernel k;
   k.cost = cost(p);
-  if (c.method == Method::spectral) {  // its own operations, which are fewer than the sum's
+  if (c.method == Method::spectral) {  // the transforms' operations: fewer than the direct sum's
     const double transforms = transforms_of(c, p, false) + (p.backward ? transforms_of(c, p, true) : 0);
     k.cost.on(Unit::fp16_tensor) = 0;
     k.cost.on(Unit::fp32) = transforms * 5 * c.points * std::log2(c.points);
@@ -297,7 +295,7 @@ Status launch(const Arguments& args) {
   });
 }
 
-// Tensors that start on rounder addresses than were planned for are as good.
+// Better alignment than planned is fine.
 Status check_planned(const DwconvPlan& plan, Result<DwconvProblem> given, const TensorView& k) {
   if (!given) return given.error();
   const DwconvProblem& planned = plan.problem;

@@ -1,8 +1,8 @@
-// The convolution and its gradients of rows that a transform holds whole: one transform of N values for N steps.
+// The convolution and its gradients for rows that fit one transform: a transform of N values for N steps.
 //
 // A row, or the filter, is a polynomial modulo x^N - i (ring_fft.cuh), in the registers of a block's threads. A block
-// transforms a channel's filter once, and then row after row of the batch. For w's gradient products are added up over
-// the batch by frequency, and go back once. The next row is on its way while one is transformed back.
+// transforms a channel's filter once, and then row after row of the batch. For w's gradient, products are accumulated
+// over the batch in the frequency domain, with one inverse. The next row is in flight during a row's inverse transform.
 //
 // Errors are those of a transform: relative to the norms of a row and of the filter, and not to each output's own
 // terms.
@@ -13,19 +13,19 @@
 
 namespace ridge::dwconv_detail {
 
-// Whether a transform serves a row of such magnitudes.
+// Whether a row's magnitudes are in the transform's range.
 __device__ __forceinline__ bool within(const Magnitudes& m, int least, int most) {
   return m.greatest == 0 || (m.exponent() >= least && m.exponent() <= most);
 }
 
-// A block's rows, of sixteen steps of each thread, and its shared memory.
-template <class Row, class T> struct RingRows {
-  static constexpr int N = Row::config.points, R = fft_radix, threads = Row::config.threads, warps = threads / 32;
+// A block's rows, sixteen steps per thread, and its shared memory.
+template <class Policy, class T> struct RingRows {
+  static constexpr int N = Policy::config.points, R = fft_radix, threads = Policy::config.threads, warps = threads / 32;
 
   RingFft<N> fft;
   int thread;
-  Complex* other;      // [R][threads], each thread's own: what rows are multiplied by
-  unsigned* greatest;  // [2][warps]: of two rows, or of the filter and a row
+  Complex* other;      // [R][threads], each thread's own: the factors of rows
+  unsigned* greatest;  // [2][warps]: magnitudes of two rows, or of the filter and a row
 
   __device__ __forceinline__ RingRows()
       : fft(simt::dynamic_shared<Complex>()),
@@ -33,8 +33,8 @@ template <class Row, class T> struct RingRows {
         other(simt::dynamic_shared<Complex>() + fft_words(N) + thread),
         greatest(reinterpret_cast<unsigned*>(simt::dynamic_shared<Complex>() + fft_words(N) + N)) {}
 
-  // Does run(e, address of step thread + e * threads) for those that there are. Distances of 1 and -1, which rows
-  // mostly have, are constants.
+  // Calls run(e, address of step thread + e * threads) for all steps that exist. The most frequent strides, 1 and -1,
+  // are compile-time constants.
   template <class P, class Run>
   __device__ __forceinline__ void each(P* row, std::int64_t step, int steps, Run&& run) const {
     if (step == 1) each_by(row, std::integral_constant<int, 1>{}, steps, run);
@@ -48,13 +48,13 @@ template <class Row, class T> struct RingRows {
     for (int e = 0; e < R; ++e, at += threads * step)
       if (thread + e * threads < steps) run(e, at);
   }
-  // Places behind a row's steps are 0.
+  // Positions past a row's last step are 0.
   __device__ __forceinline__ void load(float (&x)[R], const T* row, std::int64_t step, int steps) const {
 #pragma unroll
     for (float& value : x) value = 0;
     each(row, step, steps, [&](int e, const T* at) { x[e] = float(*at); });
   }
-  // A row's values. Its greatest magnitude, or up to sixteen times that, is then magnitude(slot).
+  // Transforms a row. Its greatest magnitude, or up to sixteen times that, is then magnitude(slot).
   __device__ __forceinline__ void transform(Complex (&z)[R], const float (&x)[R], int slot) const {
     note(x, slot);
     fft.forward(x, z);
@@ -76,12 +76,13 @@ template <class Row, class T> struct RingRows {
   }
 };
 
-// A block per channel and `rows` of the batch.                             s: the convolution, or k's gradient
+// One block per channel and `rows` rows of the batch.                      s: the convolution, or k's gradient
 // Preconditions: gridDim.x is ring_grid(), rows ring_rows(); ring_smem_bytes(); p and q have elements; p's size is y's,
 // and at most N.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm) dwconv_ring(Sum<T> s, int rows) {
-  using Rows = RingRows<Row, T>;
+template <class Policy, class T>
+__global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
+    dwconv_ring(Sum<T> s, int rows) {
+  using Rows = RingRows<Policy, T>;
   constexpr int R = Rows::R, N = Rows::N, threads = Rows::threads;
   const Rows block;
   const unsigned channels = static_cast<unsigned>(s.channels);
@@ -91,33 +92,33 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
 
   constexpr int of_filter = 0, of_row = 1;
   float x[R], inverse = 1;
-  bool filter_tame = true;
+  bool filter_in_range = true;
   block.load(x, &s.q.at(0, c, s.shift), -s.q.step, lags);
 #pragma unroll 1
-  for (int row = -1; row < count; ++row) {  // the filter comes before the first one
+  for (int row = -1; row < count; ++row) {  // -1: the filter
     Complex z[R];
     block.transform(z, x, row < 0 ? of_filter : of_row);
-    bool tame = true;
+    bool in_range = true;
     if (row < 0) {
       const Magnitudes m = block.magnitude(of_filter);
-      filter_tame = within(m, -ring_filter_exponent, ring_filter_exponent);
-      const int exponent = m.greatest > 0 && filter_tame ? m.exponent() : 0;
+      filter_in_range = within(m, -ring_filter_exponent, ring_filter_exponent);
+      const int exponent = m.greatest > 0 && filter_in_range ? m.exponent() : 0;
       const float by = power_of_two(-exponent) / N;
       inverse = power_of_two(exponent);
 #pragma unroll
       for (int e = 0; e < R; ++e) block.other[e * threads] = {z[e].re * by, z[e].im * by};
-      __syncthreads();  // a transform follows without one back between
+      __syncthreads();  // a forward transform follows without an inverse between
     } else {
-      tame = filter_tame && within(block.magnitude(of_row), -ring_row_exponent, ring_row_exponent);
+      in_range = filter_in_range && within(block.magnitude(of_row), -ring_row_exponent, ring_row_exponent);
 #pragma unroll
       for (int e = 0; e < R; ++e) z[e] = z[e] * block.other[e * threads];
     }
     if (row + 1 < count) block.load(x, &s.p.at(b0 + row + 1, c, 0), s.p.step, size);
     if (row < 0) continue;
 
-    block.fft.back(z);
+    block.fft.inverse(z);
     T* const to = &s.y.at(b0 + row, c, 0);
-    if (tame) {
+    if (in_range) {
       block.each(to, s.y.step, size, [&](int e, T* at) { *at = T(fmaf(z[e].re, inverse, s.eps)); });
     } else {
       for (int o = block.thread; o < size; o += threads) to[o * s.y.step] = T(s.eps + s.direct(b0 + row, c, o));
@@ -125,20 +126,20 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   }
 }
 
-// A block per channel.                                                     s: w's gradient, [channels, size]
-// The sum of p[x] q[x - o] is number size - 1 - o of the product of p, from its last step on, and q.
-// Preconditions: gridDim.x is the channels; ring_smem_bytes(); p and q have as many elements, at most N; shift is 0.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm) dwconv_ring_sum(Sum<T> s) {
-  using Rows = RingRows<Row, T>;
+// One block per channel.                                                   s: w's gradient, [channels, size]
+// The sum of p[x] q[x - o] is coefficient size - 1 - o of the product of reversed p and q.
+// Preconditions: gridDim.x is the channels; ring_smem_bytes(); p and q have equal sizes, at most N; shift is 0.
+template <class Policy, class T>
+__global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm) dwconv_ring_sum(Sum<T> s) {
+  using Rows = RingRows<Policy, T>;
   constexpr int R = Rows::R, N = Rows::N, threads = Rows::threads;
   const Rows block;
   const std::int64_t c = blockIdx.x;
   const int size = static_cast<int>(s.p.size);
-  // Rows of q and p in turn.
+  // Rows of q and p, alternating.
   const auto row = [&](std::int64_t i) { return i % 2 ? &s.p.at(i / 2, c, size - 1) : &s.q.at(i / 2, c, 0); };
   const auto step = [&](std::int64_t i) { return i % 2 ? -s.p.step : s.q.step; };
-  const auto tame = [&] {
+  const auto in_range = [&] {
     return within(block.magnitude(0), least_summed_exponent, most_summed_exponent) &&
            within(block.magnitude(1), least_summed_exponent, most_summed_exponent);
   };
@@ -146,7 +147,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   Complex products[R];
 #pragma unroll
   for (Complex& z : products) z = {0, 0};
-  bool all_tame = true;
+  bool all_in_range = true;
   float x[R];
   block.load(x, row(0), step(0), size);
 #pragma unroll 1
@@ -158,7 +159,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     if (!of_p) {
 #pragma unroll
       for (int e = 0; e < R; ++e) block.other[e * threads] = z[e];
-    } else if (tame()) {
+    } else if (in_range()) {
 #pragma unroll
       for (int e = 0; e < R; ++e) {
         const Complex q = block.other[e * threads];
@@ -166,23 +167,23 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
         products[e].im = fmaf(z[e].re, q.im, fmaf(z[e].im, q.re, products[e].im));
       }
     } else {
-      all_tame = false;
+      all_in_range = false;
     }
-    __syncthreads();  // all have read what was exchanged, and the magnitudes
+    __syncthreads();  // all threads have read the exchanged values and the magnitudes
   }
 
-  block.fft.back(products);
+  block.fft.inverse(products);
   Complex* const sums = block.other;  // their real parts, each thread's own
 #pragma unroll
   for (int e = 0; e < R; ++e) sums[e * threads] = {products[e].re * (1.0f / N), 0};
-  for (std::int64_t b = 0; !all_tame && b < s.batch; ++b) {
+  for (std::int64_t b = 0; !all_in_range && b < s.batch; ++b) {
     for (int of_p = 0; of_p < 2; ++of_p) {
       float again[R];
       block.load(again, row(2 * b + of_p), step(2 * b + of_p), size);
       block.note(again, of_p);
     }
     __syncthreads();
-    const bool served = tame();
+    const bool served = in_range();
     __syncthreads();
     for (int i = 0; !served && i + block.thread < size; i += threads)
       sums[i].re += s.direct(b, c, size - 1 - i - block.thread);

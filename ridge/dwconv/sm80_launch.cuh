@@ -1,15 +1,14 @@
-// Launches the rows of Method::tensor.
+// Launches the table rows of Method::tensor.
 #pragma once
+#include <ridge/core/table.hpp>
 #include <ridge/dwconv/arguments.cuh>
 #include <ridge/dwconv/sm80_lags.cuh>
 #include <ridge/dwconv/sm80_toeplitz.cuh>
 
-#include <utility>
-
 namespace ridge::dwconv_detail {
 namespace {
 
-template <int I> struct TensorRow { static constexpr Config config = variants[I].config; };
+template <int I> struct TensorPolicy { static constexpr Config config = variants[I].config; };
 
 template <int I, class T> Status launch_toeplitz(const Arguments& args, const Sum<T>& sum) {
   constexpr Config c = variants[I].config;
@@ -18,7 +17,7 @@ template <int I, class T> Status launch_toeplitz(const Arguments& args, const Su
                         .block = dim3(c.threads),
                         .smem = static_cast<std::size_t>(tensor_smem_bytes(c, p.dtype)),
                         .stream = args.stream.handle};
-  return simt::launch(at, dwconv_toeplitz<TensorRow<I>, T>, sum, units_aligned(sum.p, p.alignment));
+  return simt::launch(at, dwconv_toeplitz<TensorPolicy<I>, T>, sum, is_vector_aligned(sum.p, p.alignment));
 }
 
 template <class T> Status launch_lags(const Arguments& args, const Sum<T>& sum) {
@@ -28,8 +27,8 @@ template <class T> Status launch_lags(const Arguments& args, const Sum<T>& sum) 
                         .smem = static_cast<std::size_t>(band_smem_bytes(p)),
                         .stream = args.stream.handle};
   const Segments cut{static_cast<int>(segments(p)), static_cast<int>(segment_steps(p)), static_cast<int>(lags(p))};
-  return simt::launch(at, dwconv_lags<T>, sum, cut, units_aligned(sum.p, p.alignment),
-                      units_aligned(sum.q, p.alignment));
+  return simt::launch(at, dwconv_lags<T>, sum, cut, is_vector_aligned(sum.p, p.alignment),
+                      is_vector_aligned(sum.q, p.alignment));
 }
 
 template <int I, class T> Status launch_tensor_row(const Arguments& args) {
@@ -43,13 +42,8 @@ template <int I, class T> Status launch_tensor_row(const Arguments& args) {
   }
 }
 
-template <class T, int... I> Status launch_tensor(const Arguments& args, std::integer_sequence<int, I...>) {
-  Status status;
-  ((args.plan.variant == I ? void(status = launch_tensor_row<I, T>(args)) : void()), ...);
-  return status;
-}
 template <class T> Status launch_tensor_table(const Arguments& args) {
-  return launch_tensor<T>(args, std::make_integer_sequence<int, variant_count>{});
+  return visit_row<variant_count>(args.plan.variant, [&]<int I>() { return launch_tensor_row<I, T>(args); });
 }
 
 }  // namespace

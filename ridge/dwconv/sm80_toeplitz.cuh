@@ -1,16 +1,15 @@
 // The convolution and k's gradient on tensor cores: y^T [time, batch] = W k^T, W[t, u] = h(t - u), h(d) = w[L-1-d].
 //
-// A fragment of W depends on t - u alone, so fragments along a diagonal are the same: a warp that makes 16 M outputs
-// needs M + 3 of them for a chunk of 64 steps, and one more for every 16 steps. They lie ready in shared memory, by
-// lag: entry d is the four registers of a lane whose first element is h(d), with the pairs h(e), h(e - 1) of e = d,
-// d + 8, d - 8, d.
+// A fragment of W depends on t - u alone, so fragments along a diagonal are the same: a warp with 16 M outputs needs
+// M + 3 of them for a chunk of 64 steps, and one more for every 16 steps. Shared memory has them ready, by lag: entry d
+// is the four registers of a lane whose first element is h(d): the pairs h(e), h(e - 1) for e = d, d + 8, d - 8, d.
 #pragma once
 #include <ridge/dwconv/sm80_split.cuh>
 #include <ridge/tile/sm80/mma.cuh>
 
 namespace ridge::dwconv_detail {
 
-// Zeros, ready to be summed up.
+// Clears accumulators.
 template <int M, int N> __device__ __forceinline__ void clear(float (&sums)[M][N][4]) {
 #pragma unroll
   for (int m = 0; m < M; ++m)
@@ -20,42 +19,43 @@ template <int M, int N> __device__ __forceinline__ void clear(float (&sums)[M][N
       for (int i = 0; i < 4; ++i) sums[m][n][i] = 0;
 }
 
-template <class Row, class T> struct Toeplitz {
-  static constexpr Config c = Row::config;
-  static constexpr int threads = c.threads, warps = threads / 32, P = parts(dtype_of<T>);
+template <class Policy, class T> struct Toeplitz {
+  static constexpr Config c = Policy::config;
+  static constexpr int threads = c.threads, warps = threads / 32, P = components(dtype_of<T>);
   static constexpr int M = c.row_tiles, N = c.batches, rows = tensor_batch(c), ring = lag_ring(c);
-  static constexpr int group = N > 1 ? 2 : 1;                       // eights of the batch that are multiplied together
-  static constexpr int loaders = ::std::min(threads, max_loaders);  // threads that bring k
-  static constexpr int unit = rows * chunk / loaders, row_lanes = chunk / unit;  // of a row of k, and a thread
-  using Part = PartOf<T>;
-  static_assert(N % group == 0 && row_lanes <= 32 && unit <= 8 && threads >= chunk);
+  static constexpr int group = N > 1 ? 2 : 1;  // groups of eight rows that are multiplied together
+  static constexpr int load_threads = ::std::min(threads, max_load_threads);  // threads that load k
+  static constexpr int vector = rows * chunk / load_threads,
+                       row_lanes = chunk / vector;  // elements of a thread; lanes of a row
+  using Component = ComponentOf<T>;
+  static_assert(N % group == 0 && row_lanes <= 32 && vector <= 8 && threads >= chunk);
 
   struct Shared {
-    unsigned char* k;  // [2][line_rows] lines of 64 parts; rows of one part follow those of another
+    unsigned char* k;  // [2][line_rows] lines of 64 elements: all rows' hi, then all rows' lo
     unsigned* lags;    // [P][ring][4]
-    float* scales;     // [2][rows], what sums of a chunk are multiplied by
-    int* wild;         // [rows]: not tame
+    float* scales;     // [2][rows], factors of a chunk's sums
+    int* fallback;     // [rows]: not in range, computed in float32
     unsigned* scratch;
     __device__ __forceinline__ Shared() {
       k = simt::dynamic_shared<unsigned char>();
       lags = reinterpret_cast<unsigned*>(k + 2 * line_rows(c, dtype_of<T>) * line_bytes);
       scales = reinterpret_cast<float*>(lags + P * ring * 4);
-      wild = reinterpret_cast<int*>(scales + 2 * rows);
-      scratch = reinterpret_cast<unsigned*>(wild + rows);
+      fallback = reinterpret_cast<int*>(scales + 2 * rows);
+      scratch = reinterpret_cast<unsigned*>(fallback + rows);
     }
     __device__ __forceinline__ unsigned char* chunk_at(int number) const {
       return k + number % 2 * line_rows(c, dtype_of<T>) * line_bytes;
     }
   };
 
-  // ---- k: a chunk of `rows` rows, some elements of one of them each thread ----
+  // ---- k: a chunk of `rows` rows; each thread has a few elements of one row ----
   static __device__ __forceinline__ int row() { return static_cast<int>(threadIdx.x) / row_lanes; }
-  static __device__ __forceinline__ int first_of_row() { return static_cast<int>(threadIdx.x) % row_lanes * unit; }
+  static __device__ __forceinline__ int first_of_row() { return static_cast<int>(threadIdx.x) % row_lanes * vector; }
 
-  static __device__ __forceinline__ void put(const Shared& shared, int number, const Elements<T, unit>& elements,
+  static __device__ __forceinline__ void put(const Shared& shared, int number, const Elements<T, vector>& elements,
                                              std::int64_t step, float w_inverse) {
     const simt::tile<row_lanes> lanes;
-    float x[unit];
+    float x[vector];
     elements.to_floats(x, step);
     Magnitudes magnitudes;
 #pragma unroll
@@ -63,22 +63,22 @@ template <class Row, class T> struct Toeplitz {
     const Scale scale = scale_of<T>(magnitudes.across(lanes));
     if (lanes.rank() == 0) {
       shared.scales[number % 2 * rows + row()] = scale.inverse * w_inverse;
-      if (!scale.tame) shared.wild[row()] = 1;
+      if (!scale.in_range) shared.fallback[row()] = 1;
     }
-    simt::vec<Part, unit> units[P];
+    simt::vec<Component, vector> vectors[P];
 #pragma unroll
-    for (int i = 0; i < unit; ++i) {
-      const Split<T> split(scale.tame ? x[i] : 0.0f, scale.by);
+    for (int i = 0; i < vector; ++i) {
+      const Split<T> split(scale.in_range ? x[i] : 0.0f, scale.by);
 #pragma unroll
-      for (int p = 0; p < P; ++p) units[p][i] = split.part[p];
+      for (int p = 0; p < P; ++p) vectors[p][i] = split.component[p];
     }
-    const unsigned byte = first_of_row() * sizeof(Part);
+    const unsigned byte = first_of_row() * sizeof(Component);
 #pragma unroll
     for (int p = 0; p < P; ++p)
-      simt::store(
-          reinterpret_cast<Part*>(shared.chunk_at(number) + tile::sm80::swizzled(tile::sm80::Reads::matrices,
-                                                                                 line_bytes, p * rows + row(), byte)),
-          units[p]);
+      simt::store(reinterpret_cast<Component*>(
+                      shared.chunk_at(number) +
+                      tile::sm80::swizzled(tile::sm80::Reads::matrices, line_bytes, p * rows + row(), byte)),
+                  vectors[p]);
   }
 
   // ---- h ----
@@ -89,7 +89,7 @@ template <class Row, class T> struct Toeplitz {
     const Split<T> first(float(at), by), second(float(before), by);
 #pragma unroll
     for (int p = 0; p < P; ++p) {
-      const unsigned pair = first.part[p].bits | static_cast<unsigned>(second.part[p].bits) << 16;
+      const unsigned pair = first.component[p].bits | static_cast<unsigned>(second.component[p].bits) << 16;
       const auto word = [&](int entry, int i) -> unsigned& {
         return shared.lags[4 * (p * ring + (entry & (ring - 1))) + i];
       };
@@ -97,7 +97,7 @@ template <class Row, class T> struct Toeplitz {
       word(d - 8, 1) = word(d + 8, 2) = pair;
     }
   }
-  // The filter's scale, as far as lags below `end` go. All threads get it.
+  // The filter's scale, for lags below `end`. All threads get it.
   static __device__ __forceinline__ Scale filter_scale(const Shared& shared, const Sum<T>& s, std::int64_t channel,
                                                        int end) {
     Magnitudes mine;
@@ -120,18 +120,19 @@ template <class Row, class T> struct Toeplitz {
   // ---- a warp's outputs: 16 M steps of `rows` rows ----
   float sums[M][N][4];
 
-  // Adds a chunk. from_lag: of this warp's first output and the chunk's first step.
+  // Adds a chunk's products. from_lag: from the chunk's first step to this warp's first output.
   __device__ __forceinline__ void add(const Shared& shared, int number, int from_lag) {
     const int lane = static_cast<int>(threadIdx.x) % 32, g = lane / 4, q = lane % 4;
     const auto at = tile::sm80::matrix_row_at(tile::sm80::Axis::k, lane);
-    const unsigned from = tile::sm80::shared_address(shared.chunk_at(number)) +
-                          tile::sm80::swizzled(tile::sm80::Reads::matrices, line_bytes, at.outer, at.k * sizeof(Part));
+    const unsigned from =
+        tile::sm80::shared_address(shared.chunk_at(number)) +
+        tile::sm80::swizzled(tile::sm80::Reads::matrices, line_bytes, at.outer, at.k * sizeof(Component));
 #pragma unroll
     for (int n0 = 0; n0 < N; n0 += group) {
       float high[M][group][4], low[M][group][4];
       clear(high);
       clear(low);
-      unsigned w[M][P][4];  // of steps `step` from the chunk's first
+      unsigned w[M][P][4];  // fragments of the step
 #pragma unroll
       for (int step = 0; step < chunk / 16; ++step) {
 #pragma unroll
@@ -151,24 +152,24 @@ template <class Row, class T> struct Toeplitz {
             }
           }
         }
-        unsigned k[P][4];  // 16 rows of each part; where k has eight, both parts in the first
-        const unsigned turned = from ^ step * 16 * sizeof(Part);
-        tile::sm80::load_matrices<false>(k[0], turned + n0 * sum_cols * line_bytes);
+        unsigned k[P][4];  // 16 rows of each component; if k has eight, both components in the first
+        const unsigned address = from ^ step * 16 * sizeof(Component);
+        tile::sm80::load_matrices<false>(k[0], address + n0 * sum_cols * line_bytes);
         if constexpr (P == 2 && N > 1)
-          tile::sm80::load_matrices<false>(k[1], turned + (rows + n0 * sum_cols) * line_bytes);
+          tile::sm80::load_matrices<false>(k[1], address + (rows + n0 * sum_cols) * line_bytes);
 #pragma unroll
         for (int m = 0; m < M; ++m)
 #pragma unroll
           for (int n = 0; n < group; ++n) {
-            tile::sm80::multiply<Part>(high[m][n], w[m][0], k[0], n);
+            tile::sm80::multiply<Component>(high[m][n], w[m][0], k[0], n);
             if constexpr (P == 2) {
-              if constexpr (N > 1) tile::sm80::multiply<Part>(low[m][n], w[m][0], k[1], n);
-              else tile::sm80::multiply<Part>(low[m][n], w[m][0], k[0], 1);
-              tile::sm80::multiply<Part>(low[m][n], w[m][1], k[0], n);
+              if constexpr (N > 1) tile::sm80::multiply<Component>(low[m][n], w[m][0], k[1], n);
+              else tile::sm80::multiply<Component>(low[m][n], w[m][0], k[0], 1);
+              tile::sm80::multiply<Component>(low[m][n], w[m][1], k[0], n);
             }
           }
       }
-      // A tensor core cuts its sums off: they leave it after every chunk, and are added up by rounding.
+      // Tensor cores truncate their sums: sums leave them after every chunk, and are added up with rounding.
 #pragma unroll
       for (int n = 0; n < group; ++n) {
         simt::vec<float, 2> scale{1, 1};
@@ -186,20 +187,20 @@ template <class Row, class T> struct Toeplitz {
   }
 };
 
-// A block per channel, group of rows and strip of time.                    s: the convolution, or k's gradient
+// One block per channel, group of rows and strip of time.                  s: the convolution, or k's gradient
 // Preconditions: cc 80 or later; gridDim.x is tensor_grid(); tensor_smem_bytes(); p and q have elements;
 // sizes below 2^31.
-// units: p's rows can be read in whole accesses.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
-    dwconv_toeplitz(Sum<T> s, bool units) {
+// aligned: p's rows can be read in whole vectors.
+template <class Policy, class T>
+__global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
+    dwconv_toeplitz(Sum<T> s, bool aligned) {
   if constexpr (tile::sm80::available) {
-    using K = Toeplitz<Row, T>;
+    using K = Toeplitz<Policy, T>;
     const typename K::Shared shared;
     const int thread = static_cast<int>(threadIdx.x), warp = thread / 32;
     const unsigned strip_count = static_cast<unsigned>((s.y.size + strip(K::c) - 1) / strip(K::c));
     const unsigned groups = static_cast<unsigned>((s.batch + K::rows - 1) / K::rows);
-    // Strips of one channel follow each other, the longest first: they read the same steps of k.
+    // Strips of a channel follow each other, the longest first: they read the same steps of k.
     const int taps = static_cast<int>(s.q.size),
               t0 = static_cast<int>(strip_count - 1 - blockIdx.x % strip_count) * strip(K::c);
     const std::int64_t b0 = std::int64_t{blockIdx.x / strip_count % groups} * K::rows;
@@ -208,19 +209,21 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
 
     const int u0 = ::max(t0 - taps + 1, 0) / chunk * chunk;
     const std::int64_t b = b0 + K::row();
-    const bool loads = thread < K::loaders;
+    const bool loads = thread < K::load_threads;
     const T* row = loads && b < s.batch ? &s.p.at(b, channel, 0) : nullptr;
     const int steps = row ? static_cast<int>(s.p.size) : 0;
-    Elements<T, K::unit> k;  // of the chunk that comes next: on their way while the one before is multiplied
-    const auto load = [&](int number) { k.load(row, s.p.step, u0 + number * chunk + K::first_of_row(), steps, units); };
+    Elements<T, K::vector> k;  // of the next chunk: in flight while this one is multiplied
+    const auto load = [&](int number) {
+      k.load(row, s.p.step, u0 + number * chunk + K::first_of_row(), steps, aligned);
+    };
     load(0);
-    if (thread < K::rows) shared.wild[thread] = 0;
+    if (thread < K::rows) shared.fallback[thread] = 0;
     const Scale filter = K::filter_scale(shared, s, channel, ::min(t_end, taps));
-    const int chunks = filter.tame ? (t_end - u0 + chunk - 1) / chunk : 0;
+    const int chunks = filter.in_range ? (t_end - u0 + chunk - 1) / chunk : 0;
     K outputs;
     clear(outputs.sums);
-    const int place = place_of(warp);
-    const int mine = t0 + place * warp_outputs(K::c);
+    const int position = balanced_position(warp);
+    const int mine = t0 + position * warp_outputs(K::c);
     if (chunks > 0) {
       if (loads) K::put(shared, 0, k, s.p.step, filter.inverse);
       for (int i = thread; i < strip(K::c) + chunk; i += K::threads) {
@@ -256,12 +259,12 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
           const auto at = tile::sm80::sum_at(lane, i);
           const int o = mine + m * sum_rows + static_cast<int>(at.row);
           const int r = n * sum_cols + static_cast<int>(at.col);
-          if (o < t_end && b0 + r < s.batch && filter.tame && !shared.wild[r])
+          if (o < t_end && b0 + r < s.batch && filter.in_range && !shared.fallback[r])
             s.y.at(b0 + r, channel, o) = T(s.eps + outputs.sums[m][n][i]);
         }
-    if (!__syncthreads_or(!filter.tame || (thread < K::rows && shared.wild[thread]))) return;
+    if (!__syncthreads_or(!filter.in_range || (thread < K::rows && shared.fallback[thread]))) return;
     for (int r = 0; r < K::rows && b0 + r < s.batch; ++r) {
-      if (filter.tame && !shared.wild[r]) continue;
+      if (filter.in_range && !shared.fallback[r]) continue;
       for (std::int64_t o = t0 + thread; o < t_end; o += K::threads)
         s.y.at(b0 + r, channel, o) = T(s.eps + s.direct(b0 + r, channel, o));
     }

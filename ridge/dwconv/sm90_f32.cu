@@ -1,20 +1,19 @@
-// f32 whose rows shared memory holds whole, by wgmma, on Hopper.
+// f32 with whole rows in shared memory, by wgmma, on Hopper.
+#include <ridge/core/table.hpp>
 #include <ridge/dwconv/arguments.cuh>
 #include <ridge/dwconv/sm90_lags.cuh>
 #include <ridge/dwconv/sm90_toeplitz.cuh>
 
-#include <utility>
-
 namespace ridge::dwconv_detail {
 namespace {
 
-template <int I> struct WholeRow { static constexpr Config config = variants[I].config; };
+template <int I> struct WholePolicy { static constexpr Config config = variants[I].config; };
 
-bool whole_accesses(const Signal<const float>& s, const Arguments& args) {
-  constexpr std::int64_t unit = 16 / sizeof(float);
+bool is_vector_aligned(const Signal<const float>& s, const Arguments& args) {
+  constexpr std::int64_t vector = 16 / sizeof(float);
   if (s.step != 1 && s.step != -1) return false;
-  return args.plan.problem.alignment >= 16 && s.batch % unit == 0 && s.channel % unit == 0 &&
-         (s.step == 1 || s.size % unit == 0);
+  return args.plan.problem.alignment >= 16 && s.batch % vector == 0 && s.channel % vector == 0 &&
+         (s.step == 1 || s.size % vector == 0);
 }
 
 template <int I> Status launch_rows(const Arguments& args, const Sum<float>& sum) {
@@ -26,8 +25,8 @@ template <int I> Status launch_rows(const Arguments& args, const Sum<float>& sum
                         .block = dim3(c.threads),
                         .smem = static_cast<std::size_t>(whole_smem_bytes(chunks)),
                         .stream = args.stream.handle};
-  return simt::launch(at, dwconv_whole_rows<WholeRow<I>>, sum, chunks, static_cast<unsigned>(items),
-                      whole_accesses(sum.p, args));
+  return simt::launch(at, dwconv_whole_rows<WholePolicy<I>>, sum, chunks, static_cast<unsigned>(items),
+                      is_vector_aligned(sum.p, args));
 }
 
 Status launch_lags(const Arguments& args, const Sum<float>& sum) {
@@ -37,8 +36,8 @@ Status launch_lags(const Arguments& args, const Sum<float>& sum) {
                         .block = dim3(whole_lags_threads),
                         .smem = static_cast<std::size_t>(whole_lags_smem_bytes(chunks)),
                         .stream = args.stream.handle};
-  return simt::launch(at, dwconv_whole_lags<float>, sum, chunks, static_cast<int>(lags(p)), whole_accesses(sum.p, args),
-                      whole_accesses(sum.q, args));
+  return simt::launch(at, dwconv_whole_lags<float>, sum, chunks, static_cast<int>(lags(p)),
+                      is_vector_aligned(sum.p, args), is_vector_aligned(sum.q, args));
 }
 
 template <int I> Status launch_row(const Arguments& args) {
@@ -52,16 +51,10 @@ template <int I> Status launch_row(const Arguments& args) {
   }
 }
 
-template <int... I> Status launch_table(const Arguments& args, std::integer_sequence<int, I...>) {
-  Status status;
-  ((args.plan.variant == I ? void(status = launch_row<I>(args)) : void()), ...);
-  return status;
-}
-
 }  // namespace
 
 Status launch_whole_f32(const Arguments& args) {
-  return launch_table(args, std::make_integer_sequence<int, variant_count>{});
+  return visit_row<variant_count>(args.plan.variant, [&]<int I>() { return launch_row<I>(args); });
 }
 
 }  // namespace ridge::dwconv_detail

@@ -1,4 +1,4 @@
-// Hopper's kernels on the CPU runtime, which emulates wgmma: against sums in double.
+// Hopper's kernels on the CPU runtime, which emulates wgmma, against sums in double.
 #include <ridge/dwconv/oracle.hpp>
 #include <ridge/dwconv/sm90_lags.cuh>
 #include <ridge/dwconv/sm90_toeplitz.cuh>
@@ -13,11 +13,10 @@
 namespace ridge::dwconv_detail {
 namespace {
 
-template <int Threads, int Blocks> struct Row {
+template <int Threads, int Blocks> struct Policy {
   static constexpr Config config{.method = Method::whole, .threads = Threads, .blocks_per_sm = Blocks};
 };
-using Two = Row<256, 2>;
-using Wide = Row<512, 1>;
+using Whole32 = Policy<256, 2>;
 
 enum class Fill { normal, ints, special, spread };
 
@@ -27,7 +26,7 @@ struct Case {
   int offset = 0, padding = 0, step = 1;  // of rows, in elements
 };
 
-// [batch, channels, size], with its first element, the gap behind a row, and its steps as a case has them.
+// [batch, channels, size], with a case's alignment offset, padding after a row, and step.
 struct Tensor {
   std::int64_t channels, size, step, pitch, first;
   std::vector<float> data;
@@ -55,7 +54,7 @@ struct Tensor {
     s.step = -step;
     return s;
   }
-  bool whole() const {
+  bool is_aligned() const {
     return step == 1 && reinterpret_cast<std::uintptr_t>(data.data() + first) % 16 == 0 && pitch % 4 == 0 &&
            size % 4 == 0;
   }
@@ -72,7 +71,7 @@ void fill(Tensor& x, std::int64_t batch, Fill how, int seed) {
     x.at(1, 0, x.size / 2) = NAN;
     x.at(0, x.channels - 1, 1) = INFINITY;
   }
-  if (how == Fill::spread && batch > 1 && x.size > 2) {  // no scale serves both; and one that leaves float32's range
+  if (how == Fill::spread && batch > 1 && x.size > 2) {  // no common scale; and one leaves float32's range
     x.at(1, 0, 1) = 1e-30f;
     x.at(0, x.channels - 1, 1) = 1e19f;
   }
@@ -84,7 +83,7 @@ void expect_sum(const Term& want, float got, Fill how, const char* what, std::in
     EXPECT_TRUE(std::isnan(got)) << what << " " << b << " " << c << " " << i;
   } else if (std::isinf(want.sum) || how == Fill::ints) {
     EXPECT_EQ(got, want.sum) << what << " " << b << " " << c << " " << i;
-  } else {  // as the case book derives it
+  } else {  // derived in the case book
     const double tolerance = (static_cast<double>(want.terms) + 26) * 0x1p-24 * want.size;
     EXPECT_LE(std::fabs(got - want.sum), tolerance) << what << " " << b << " " << c << " " << i;
   }
@@ -104,11 +103,11 @@ template <class R> void check(const Case& of) {
                         .warp = 32};
   const Sum<float> output{
       k.signal<const float>(), w.signal<const float>(true), y.signal<float>(), of.l - 1, of.b, of.c, 0};
-  Status status = simt::launch(at, dwconv_whole_rows<R>, output, chunks, items, k.whole());
+  Status status = simt::launch(at, dwconv_whole_rows<R>, output, chunks, items, k.is_aligned());
   ASSERT_TRUE(status.ok()) << status.message();
   const Sum<float> gradient{
       dy.reversed<const float>(), w.signal<const float>(true), dk.reversed<float>(), of.l - 1, of.b, of.c, 0};
-  status = simt::launch(at, dwconv_whole_rows<R>, gradient, chunks, items, dy.whole());
+  status = simt::launch(at, dwconv_whole_rows<R>, gradient, chunks, items, dy.is_aligned());
   ASSERT_TRUE(status.ok()) << status.message();
   if (chunks <= most_whole_chunks) {
     const Sum<float> of_w{
@@ -117,7 +116,7 @@ template <class R> void check(const Case& of) {
                            .block = dim3(whole_lags_threads),
                            .smem = static_cast<std::size_t>(whole_lags_smem_bytes(chunks)),
                            .warp = 32},
-                          dwconv_whole_lags<float>, of_w, chunks, lags, dy.whole(), k.whole());
+                          dwconv_whole_lags<float>, of_w, chunks, lags, dy.is_aligned(), k.is_aligned());
     ASSERT_TRUE(status.ok()) << status.message();
   }
   for (std::int64_t c = 0; c < of.c; ++c) {
@@ -139,36 +138,36 @@ template <class R> void check(const Case& of) {
   }
 }
 
-TEST(DwconvOnHopper, OneStep) { check<Two>({.b = 1, .c = 1, .t = 1, .l = 1}); }
+TEST(DwconvOnHopper, OneStep) { check<Whole32>({.b = 1, .c = 1, .t = 1, .l = 1}); }
 
 TEST(DwconvOnHopper, AroundAChunk) {
-  for (std::int64_t t : {63, 64, 65}) check<Two>({.b = 2, .c = 2, .t = t, .l = t});
+  for (std::int64_t t : {63, 64, 65}) check<Whole32>({.b = 2, .c = 2, .t = t, .l = t});
 }
 TEST(DwconvOnHopper, AroundABatch) {
-  for (std::int64_t b : {31, 32, 33}) check<Wide>({.b = b, .c = 1, .t = 70, .l = 70});
+  for (std::int64_t b : {31, 32, 33}) check<Whole32>({.b = b, .c = 1, .t = 70, .l = 70});
 }
-TEST(DwconvOnHopper, BlocksGoFromItemToItem) { check<Two>({.b = 34, .c = 5, .t = 200, .l = 200}); }
+TEST(DwconvOnHopper, BlocksGoFromItemToItem) { check<Whole32>({.b = 34, .c = 5, .t = 200, .l = 200}); }
 
 TEST(DwconvOnHopper, FiltersOfOtherLengths) {
-  check<Two>({.b = 3, .c = 2, .t = 257, .l = 40});
-  check<Wide>({.b = 3, .c = 2, .t = 200, .l = 129});
-  check<Two>({.b = 2, .c = 1, .t = 100, .l = 130});
-  check<Two>({.b = 2, .c = 1, .t = 300, .l = 1});
+  check<Whole32>({.b = 3, .c = 2, .t = 257, .l = 40});
+  check<Whole32>({.b = 3, .c = 2, .t = 200, .l = 129});
+  check<Whole32>({.b = 2, .c = 1, .t = 100, .l = 130});
+  check<Whole32>({.b = 2, .c = 1, .t = 300, .l = 1});
 }
-TEST(DwconvOnHopper, IntegersAreExact) { check<Two>({.b = 33, .c = 1, .t = 260, .l = 260, .fill = Fill::ints}); }
+TEST(DwconvOnHopper, IntegersAreExact) { check<Whole32>({.b = 33, .c = 1, .t = 260, .l = 260, .fill = Fill::ints}); }
 
 TEST(DwconvOnHopper, TheLongestRows) {
-  check<Two>({.b = 2, .c = 1, .t = 768, .l = 768});
-  check<Wide>({.b = 1, .c = 1, .t = 1030, .l = 1030});
+  check<Whole32>({.b = 2, .c = 1, .t = 768, .l = 768});
+  check<Whole32>({.b = 1, .c = 1, .t = 1030, .l = 1030});
 }
 TEST(DwconvOnHopper, RowsAnywhere) {
-  check<Two>({.b = 3, .c = 2, .t = 132, .l = 132, .offset = 1});
-  check<Two>({.b = 3, .c = 2, .t = 132, .l = 132, .padding = 3});
-  check<Wide>({.b = 3, .c = 2, .t = 132, .l = 132, .step = 2});
+  check<Whole32>({.b = 3, .c = 2, .t = 132, .l = 132, .offset = 1});
+  check<Whole32>({.b = 3, .c = 2, .t = 132, .l = 132, .padding = 3});
+  check<Whole32>({.b = 3, .c = 2, .t = 132, .l = 132, .step = 2});
 }
 TEST(DwconvOnHopper, WhatNoScaleServes) {
-  check<Two>({.b = 3, .c = 2, .t = 130, .l = 9, .fill = Fill::special});
-  check<Two>({.b = 33, .c = 2, .t = 130, .l = 130, .fill = Fill::spread});
+  check<Whole32>({.b = 3, .c = 2, .t = 130, .l = 9, .fill = Fill::special});
+  check<Whole32>({.b = 33, .c = 2, .t = 130, .l = 130, .fill = Fill::spread});
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // The convolution and k's gradient by wgmma: y^T [time, batch] = W k^T, W[t, u] = h(t - u), h(d) = w[L-1-d].
 //
-// W is the operand in registers. A lane's four registers of 16 x 16 elements are pairs h(d), h(d - 1) of d = e, e + 8,
-// e - 8 and e again, e depending on t - u alone: they are read from a list of pairs, a word for each lag. The other
-// operand is k as a block keeps it in shared memory, all of its steps: 32 rows of lo and 32 of hi. So one product of 64
-// columns is hi lo and hi hi, and one of 32 adds lo hi to the former.
+// W is the operand in registers. A lane's four registers of 16 x 16 elements are pairs h(d), h(d - 1) for d = e, e + 8,
+// e - 8 and again e, where e depends on t - u alone: they are read from a list of pairs, one word per lag. The other
+// operand is k, which a block keeps in shared memory with all of its steps: 32 rows of lo and 32 of hi. So one product
+// of 64 columns is hi lo and hi hi, and one of 32 columns adds lo hi to the former.
 #pragma once
 #include <ridge/dwconv/sm90_lines.cuh>
 #include <ridge/tile/block_reduce.cuh>
@@ -11,26 +11,26 @@
 
 namespace ridge::dwconv_detail {
 
-template <class Row> struct WholeRows {
-  static constexpr Config c = Row::config;
+template <class Policy> struct WholeRows {
+  static constexpr Config c = Policy::config;
   static constexpr int threads = c.threads, warpgroups = threads / tile::sm90::warpgroup_threads;
   using K = Lines<threads>;
 
   struct Shared {
     unsigned char* k;           // [chunks] of lines
     unsigned* pairs;            // [2][pair_count(chunks)], from lag first_pair on
-    float* scales;              // [chunks][band_rows]: what sums of a chunk are multiplied by
-    int* wild;                  // [2][band_rows]: not tame; of items in turn
+    float* scales;              // [chunks][band_rows]: factors of a chunk's sums
+    int* fallback;              // [2][band_rows], alternating by item: not in range, computed in float32
     float* filter;              // [chunks * chunk] by lag: that of the item that comes next
-    tile::sm90::Barrier* done;  // [2] of rounds, in turn: nobody needs their chunks any more
+    tile::sm90::Barrier* done;  // [2], alternating by round: no warp needs the round's chunks any more
     int count;
     __device__ __forceinline__ explicit Shared(int chunks) {
       k = tile::sm90::swizzled_shared();
       pairs = reinterpret_cast<unsigned*>(k + chunks * lines_bytes);
       count = pair_count(chunks);
       scales = reinterpret_cast<float*>(pairs + 2 * count);
-      wild = reinterpret_cast<int*>(scales + chunks * band_rows);
-      filter = reinterpret_cast<float*>(wild + 2 * band_rows);
+      fallback = reinterpret_cast<int*>(scales + chunks * band_rows);
+      filter = reinterpret_cast<float*>(fallback + 2 * band_rows);
       done = reinterpret_cast<tile::sm90::Barrier*>(filter + chunks * chunk);
     }
   };
@@ -42,7 +42,7 @@ template <class Row> struct WholeRows {
       tile::copy_async<4>(shared.filter + d, at - d * s.q.step);
     tile::commit_copies();
   }
-  // The filter's scale. All threads get it, and then see what the others fetched.
+  // The filter's scale. All threads get it, and then see the elements that the others fetched.
   static __device__ __forceinline__ Scale filter_scale(const Shared& shared, int lags) {
     Magnitudes m;
     for (int d = static_cast<int>(threadIdx.x); d < lags; d += threads) m.add(shared.filter[d]);
@@ -64,11 +64,12 @@ template <class Row> struct WholeRows {
       const Split<float> at(lag(d), by), before(lag(d - 1), by);
 #pragma unroll
       for (int p = 0; p < 2; ++p)
-        shared.pairs[p * shared.count + i] = at.part[p].bits | static_cast<unsigned>(before.part[p].bits) << 16;
+        shared.pairs[p * shared.count + i] = at.component[p].bits | static_cast<unsigned>(before.component[p].bits)
+                                                                        << 16;
     }
   }
-  // Splits a chunk whose units this thread fetched, and has waited for.
-  static __device__ __forceinline__ void split(const Shared& shared, int* wild, int number, std::int64_t step) {
+  // Splits a chunk into hi and lo: this thread fetched its vectors of it, and has waited for them.
+  static __device__ __forceinline__ void split(const Shared& shared, int* fallback, int number, std::int64_t step) {
     typename K::Values x;
     K::read(x, shared.k, number, step);
     Magnitudes m;
@@ -76,19 +77,19 @@ template <class Row> struct WholeRows {
     const Scale scale = scale_of<float>(m.template across_each<K::row_lanes>());
     if (K::in_row() == 0) {
       shared.scales[number * band_rows + K::row()] = scale.inverse;
-      if (!scale.tame) wild[K::row()] = 1;
+      if (!scale.in_range) fallback[K::row()] = 1;
     }
-    K::put(shared.k, number, x, scale.by, scale.tame);
+    K::put(shared.k, number, x, scale.by, scale.in_range);
   }
 
-  // The sums of 64 outputs from t0 on, t0 a multiple of 64, and 32 rows, in the order of wgmma's.
+  // The sums of 64 outputs from t0 on, a multiple of 64, and 32 rows, in wgmma's layout.
   static __device__ __forceinline__ void sum(float (&sums)[16], const Shared& shared, int t0, int taps) {
     const int lane = static_cast<int>(threadIdx.x) % 32, g = lane / 4, q = lane % 4;
     const unsigned* lag = shared.pairs - first_pair + t0 + tile::sm90::warp_of_warpgroup() * 16 + g - 2 * q;
     const std::uint64_t k = tile::sm90::descriptor(tile::sm90::Axis::k, tile::sm90::shared_address(shared.k));
 #pragma unroll
     for (float& x : sums) x = 0;
-    constexpr int steps = chunk / 16 / 2;  // of 16, in half a chunk
+    constexpr int steps = chunk / 16 / 2;  // k steps of 16 in half a chunk
     using Fragments = unsigned[steps][2][4];
     const auto read = [&](Fragments& w, int number, int second_half) {
 #pragma unroll
@@ -101,7 +102,7 @@ template <class Row> struct WholeRows {
           w[step][p][2] = at[-8];
         }
     };
-    float products[32];  // 2^11 times hi lo and lo hi; hi hi
+    float products[32];  // 2^11 times hi lo and lo hi; then hi hi
     float(&low)[16] = reinterpret_cast<float(&)[16]>(products);
     const auto multiply = [&](const Fragments& w, int number, int second_half) {
 #pragma unroll
@@ -114,7 +115,7 @@ template <class Row> struct WholeRows {
       }
       tile::sm90::commit_products();
     };
-    // Half a chunk's fragments are read while the products of the other half are taken.
+    // Reads half a chunk's fragments while the other half is multiplied.
     const int last = t0 / chunk;
     int number = ::max(t0 - taps + 1, 0) / chunk;
     Fragments first, second;
@@ -128,7 +129,7 @@ template <class Row> struct WholeRows {
       if (number < last) read(first, number + 1, 0);
       tile::sm90::wait_products<0>();
       if (number < last) read(second, number + 1, 1);
-        // A tensor core cuts its sums off: they leave it after every chunk, and are added up by rounding.
+        // Tensor cores truncate their sums: sums leave them after every chunk, and are added up with rounding.
 #pragma unroll
       for (int n = 0; n < 4; ++n) {
         const auto scale = simt::load<2>(static_cast<const float*>(shared.scales) + number * band_rows + 8 * n + 2 * q);
@@ -140,16 +141,16 @@ template <class Row> struct WholeRows {
   }
 };
 
-// Blocks go from item to item, an item being a channel and 32 rows of the batch. Its last outputs need all of its
-// steps, the others fewer and fewer: where nobody needs a chunk any more, that of the next item is fetched.
+// Persistent blocks go from item to item; an item is a channel and 32 rows of the batch. Its last outputs need all of
+// its steps, earlier ones fewer: when no warp needs a chunk any more, the next item's chunk is fetched into its slot.
 //                                                                          s: the convolution, or k's gradient
 // Preconditions: cc 90; items is whole_items(); whole_smem_bytes(); p and q have elements; chunks of 64 steps cover p,
-// whose size is y's. whole: p's rows can be read in accesses of 16 bytes.
-template <class Row>
-__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
-    dwconv_whole_rows(Sum<float> s, int chunks, unsigned items, bool whole) {
+// whose size is y's. aligned: p's rows can be read in 16-byte vectors.
+template <class Policy>
+__global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
+    dwconv_whole_rows(Sum<float> s, int chunks, unsigned items, bool aligned) {
   if constexpr (tile::sm90::available) {
-    using R = WholeRows<Row>;
+    using R = WholeRows<Policy>;
     using K = typename R::K;
     const typename R::Shared shared(chunks);
     const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warpgroup = tile::sm90::warpgroup_index();
@@ -159,17 +160,17 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     const unsigned channels = static_cast<unsigned>(s.channels);
     const simt::tile<32> warp;
     if (thread < 2) tile::sm90::init(shared.done + thread, R::threads / 32);
-    if (thread < band_rows) shared.wild[thread] = 0;
+    if (thread < band_rows) shared.fallback[thread] = 0;
     __syncthreads();
 
-    const auto split = [&](int* wild, int round) {
+    const auto split = [&](int* fallback, int round) {
 #pragma unroll 1
       for (int i = 0; i < R::warpgroups; ++i) {
         const int number = chunks - 1 - (round * R::warpgroups + i);
-        if (number >= 0) R::split(shared, wild, number, s.p.step);
+        if (number >= 0) R::split(shared, fallback, number, s.p.step);
       }
     };
-    // The chunks of a round's tiles, which no later round needs.
+    // Fetches an item's chunks of a round's tiles, which no later round needs.
     const auto fetch = [&](unsigned item, int round) {
       if (item < items) {
         const std::int64_t b = std::int64_t{item / channels} * band_rows + K::row();
@@ -178,7 +179,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
 #pragma unroll 1
         for (int i = 0; i < R::warpgroups; ++i) {
           const int number = chunks - 1 - (round * R::warpgroups + i);
-          if (number >= 0) K::fetch(shared.k, number, row, s.p.step, there ? size : 0, whole);
+          if (number >= 0) K::fetch(shared.k, number, row, s.p.step, there ? size : 0, aligned);
         }
       }
       tile::commit_copies();
@@ -186,33 +187,35 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     R::fetch_filter(shared, s, blockIdx.x % channels, lags);
     for (int round = 0; round < rounds; ++round) fetch(blockIdx.x, round);
 
-    unsigned turn = 0, count = 0;  // rounds of this and all items before it; items
+    unsigned global_round = 0, count = 0;  // rounds of this and all items before it; items
     for (unsigned item = blockIdx.x; item < items; item += gridDim.x, ++count) {
       const unsigned channel = item % channels;
       const std::int64_t b0 = std::int64_t{item / channels} * band_rows;
-      int *wild = shared.wild + count % 2 * band_rows, *next_wild = shared.wild + (count + 1) % 2 * band_rows;
-      tile::wait_copies<1>();  // for all but the last round's
+      int *fallback = shared.fallback + count % 2 * band_rows,
+          *next_fallback = shared.fallback + (count + 1) % 2 * band_rows;
+      tile::wait_copies<1>();  // all but the last round's
       const Scale filter = R::filter_scale(shared, lags);
       R::put_pairs(shared, lags, filter.by);
-      for (int round = count == 0 ? 0 : ::max(rounds - 2, 0); round < rounds - 1; ++round) split(wild, round);
+      for (int round = count == 0 ? 0 : ::max(rounds - 2, 0); round < rounds - 1; ++round) split(fallback, round);
       tile::wait_copies<0>();
-      split(wild, rounds - 1);
-      if (thread < band_rows) next_wild[thread] = 0;
+      split(fallback, rounds - 1);
+      if (thread < band_rows) next_fallback[thread] = 0;
       tile::sm90::fence_shared_for_copies();
       __syncthreads();
       const unsigned next = item + gridDim.x;
       if (next < items) R::fetch_filter(shared, s, next % channels, lags);
 
-      // Rows that have no output here, as bits.
-      const unsigned skipped = static_cast<unsigned>(warp.ballot(b0 + lane >= s.batch || wild[lane] || !filter.tame));
-      for (int round = 0; round < rounds; ++round, ++turn) {
-        const int place = round % 2 ? R::warpgroups - 1 - warpgroup : warpgroup;  // the longest tiles in turn
-        const int t0 = (chunks - 1 - (round * R::warpgroups + place)) * chunk;
-        const bool sums_up = t0 >= 0 && filter.tame;
+      // A mask of the rows that get no output here.
+      const unsigned skipped =
+          static_cast<unsigned>(warp.ballot(b0 + lane >= s.batch || fallback[lane] || !filter.in_range));
+      for (int round = 0; round < rounds; ++round, ++global_round) {
+        const int position = round % 2 ? R::warpgroups - 1 - warpgroup : warpgroup;  // balances tile lengths
+        const int t0 = (chunks - 1 - (round * R::warpgroups + position)) * chunk;
+        const bool sums_up = t0 >= 0 && filter.in_range;
         float sums[16];
         if (sums_up) R::sum(sums, shared, t0, taps);
         warp.sync();
-        if (lane == 0) tile::sm90::arrive(shared.done + turn % 2);
+        if (lane == 0) tile::sm90::arrive(shared.done + global_round % 2);
         if (sums_up) {
           const int o = t0 + tile::sm90::warp_of_warpgroup() * 16 + lane / 4, r0 = lane % 4 * 2;
           float* to = &s.y.at(b0 + r0, channel, o);
@@ -231,17 +234,17 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
           if (skipped == 0 && t0 + chunk <= size) store(std::true_type{});
           else store(std::false_type{});
         }
-        if (round > 0) {  // a round later, so that nobody waits for the slowest
-          tile::sm90::wait(shared.done + (turn - 1) % 2, (turn - 1) / 2 % 2);
+        if (round > 0) {  // a round later, so that no warp waits for the slowest
+          tile::sm90::wait(shared.done + (global_round - 1) % 2, (global_round - 1) / 2 % 2);
           fetch(next, round - 1);
         }
         if (round > 1) {
           tile::wait_copies<1>();
-          if (next < items) split(next_wild, round - 2);
+          if (next < items) split(next_fallback, round - 2);
           tile::sm90::fence_shared_for_copies();
         }
       }
-      tile::sm90::wait(shared.done + (turn - 1) % 2, (turn - 1) / 2 % 2);
+      tile::sm90::wait(shared.done + (global_round - 1) % 2, (global_round - 1) / 2 % 2);
       fetch(next, rounds - 1);
       if (skipped == 0) continue;
       for (int r = 0; r < band_rows && b0 + r < s.batch; ++r) {

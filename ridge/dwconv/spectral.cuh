@@ -1,10 +1,10 @@
-// The same sum by Fourier transforms: tiles of p, and the places of q that a tile of outputs meets,
-// multiplied by frequency.
+// The same sum by Fourier transforms: tiles of p, and the window of q that a tile of outputs meets,
+// multiplied in the frequency domain.
 //
-// A block's outputs are a tile. For each tile of p's steps it transforms p's and the window of q that the two are
-// apart, and adds up the products; one transform back gives the outputs. Rows of the batch go in pairs, as the real and
-// the imaginary part of one signal. Where a filter meets them, so do the outputs. Where pairs meet pairs, as in w's
-// gradient, the real part is the sum over both.
+// A block has a tile of outputs. For each tile of p's steps it transforms the tile and the window of q between the two,
+// and accumulates the products; one inverse transform gives the outputs. Rows of the batch go in pairs, as the real and
+// the imaginary part of one signal. With a real filter the outputs stay separate in the same way. Where pairs meet
+// pairs, as in w's gradient, the real part is the sum over both.
 //
 // Errors are those of a transform: relative to the norms of a row and of the filter,
 // and not to each output's own terms.
@@ -16,14 +16,14 @@
 
 namespace ridge::dwconv_detail {
 
-// Steps of a row that a block has to do with. All others are not looked at, whatever they are.
+// The steps of a row that a block needs. No others are read, whatever they are.
 struct Steps {
   int begin, end;
   __device__ __forceinline__ Steps(int first, int after, std::int64_t size)
       : begin(first > 0 ? first : 0), end(after < size ? after : static_cast<int>(size)) {}
 };
 
-// The greatest magnitude of a row. All of a block's threads call and get it.
+// The greatest magnitude of a row. All threads of a block call it and get the result.
 template <int Threads, class T>
 __device__ __forceinline__ Magnitudes greatest_of(const Signal<const T>& of, std::int64_t b, std::int64_t c,
                                                   const Steps& steps) {
@@ -36,10 +36,10 @@ __device__ __forceinline__ Magnitudes greatest_of(const Signal<const T>& of, std
   return mine;
 }
 
-// What rows are multiplied by before they are transformed, and whether that serves them.
+// The scale of a row before its transform, and whether its magnitudes are in the transform's range.
 struct RowScale {
   float by = 1, inverse = 1;
-  bool tame = true;
+  bool in_range = true;
   // Brings the greatest magnitude to [1, 2).
   static __device__ __forceinline__ RowScale normal(const Magnitudes& m) {
     if (m.greatest == 0) return {};
@@ -47,29 +47,29 @@ struct RowScale {
     if (e < -spectral_exponent || e > spectral_exponent) return {0, 1, false};
     return {power_of_two(-e), power_of_two(e), true};
   }
-  // Sums over the batch have one scale for all of it: none, where no product of such magnitudes leaves float32's range.
+  // Sums over the batch have no scale: in range are magnitudes whose products do not leave float32's range.
   static __device__ __forceinline__ RowScale summed(const Magnitudes& p, const Magnitudes& q) {
     const auto serves = [](const Magnitudes& m) {
       return m.greatest == 0 || (m.exponent() >= least_summed_exponent && m.exponent() <= most_summed_exponent);
     };
-    const bool tame = serves(p) && serves(q);
-    return {1, 1, tame};
+    const bool in_range = serves(p) && serves(q);
+    return {1, 1, in_range};
   }
 };
 
-// Two rows as one: rows b and, if `second`, b + 1, from step x on, places from 0 to before `places`. Those after that
-// are 0, or where Around the steps before x. A row that is not tame is 0.
+// Loads two rows as one signal: rows b and, if `second`, b + 1, from step x on, to positions [0, count). Later
+// positions are 0, or if Around the steps before x. A row that is not in range is loaded as 0.
 template <int N, bool Around, class T>
 __device__ __forceinline__ void load_pair(Complex (&z)[fft_radix], const Signal<const T>& of, std::int64_t b,
-                                          std::int64_t c, int x, int places, const Steps& steps,
+                                          std::int64_t c, int x, int count, const Steps& steps,
                                           const RowScale (&scale)[2], bool second) {
   const T *first_row = &of.at(b, c, 0), *second_row = &of.at(b + (second ? 1 : 0), c, 0);
-  const bool takes_first = scale[0].tame, takes_second = second && scale[1].tame;
+  const bool takes_first = scale[0].in_range, takes_second = second && scale[1].in_range;
 #pragma unroll
   for (int e = 0; e < fft_radix; ++e) {
-    const int place = static_cast<int>(threadIdx.x) + e * fft_threads(N);
-    const int at = x + (place < places ? place : place - N);
-    const bool inside = at >= steps.begin && at < steps.end && (Around || place < places);
+    const int position = static_cast<int>(threadIdx.x) + e * fft_threads(N);
+    const int at = x + (position < count ? position : position - N);
+    const bool inside = at >= steps.begin && at < steps.end && (Around || position < count);
     z[e].re = inside && takes_first ? float(first_row[at * of.step]) * scale[0].by : 0.0f;
     z[e].im = inside && takes_second ? float(second_row[at * of.step]) * scale[1].by : 0.0f;
   }
@@ -78,40 +78,40 @@ __device__ __forceinline__ void load_pair(Complex (&z)[fft_radix], const Signal<
 // A block per channel, group of pairs and tile of outputs.    y: [batch, channels, size], or [channels, size] if Summed
 // Preconditions: gridDim.x is spectral_grid(); spectral_smem_bytes(); p and q have elements; sizes below 2^30; tiles is
 // spectral_tiles().
-template <class Row, class T, bool Summed>
-__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+template <class Policy, class T, bool Summed>
+__global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     dwconv_spectral(Sum<T> s, SpectralTiles tiles) {
-  constexpr Config config = Row::config;
+  constexpr Config config = Policy::config;
   constexpr int N = config.points, threads = config.threads;
-  Complex* shared = simt::dynamic_shared<Complex>();      // the transform's
-  Complex* other = shared + fft_words(N) + fft_roots(N);  // [16][threads]: q's transform, each thread's own
+  Complex* shared = simt::dynamic_shared<Complex>();         // for the transform
+  Complex* other = shared + fft_words(N) + fft_twiddles(N);  // [16][threads]: q's transform, each thread's own
   const int thread = static_cast<int>(threadIdx.x);
   const BlockFft<N> fft(shared);
 
-  // Tiles with most to do come first: the last ones of outputs, the first ones of lags.
+  // The largest tiles come first: the last tiles of outputs, the first tiles of lags.
   const unsigned groups = static_cast<unsigned>(tiles.groups), channels = static_cast<unsigned>(s.channels);
-  const unsigned turn = blockIdx.x / groups / channels, tile_count = gridDim.x / groups / channels;
+  const unsigned tile_index = blockIdx.x / groups / channels, tile_count = gridDim.x / groups / channels;
   const std::int64_t group = blockIdx.x % groups, c = blockIdx.x / groups % channels;
-  const int o0 = static_cast<int>(Summed ? turn : tile_count - 1 - turn) * tiles.outputs;
+  const int o0 = static_cast<int>(Summed ? tile_index : tile_count - 1 - tile_index) * tiles.outputs;
   const int last = static_cast<int>(o0 + tiles.outputs < s.y.size ? o0 + tiles.outputs : s.y.size) - 1;
-  // Where a tile of p is as long as the transform, it begins with the first step that the first output could meet.
+  // A tile of p that is as long as the transform begins at the first step that the first output can meet.
   const int x_first = tiles.steps == N ? o0 - (tiles.lags - 1) : static_cast<int>(s.first(o0));
   const int x_end = static_cast<int>(s.end(last)), shift = static_cast<int>(s.shift);
   const bool one_tile = x_end - x_first <= tiles.steps;
   const Steps of_p(x_first, x_end, s.p.size), of_q(of_p.begin - last + shift, x_end - o0 + shift, s.q.size);
 
-  // ---- how large rows are ----
+  // ---- magnitudes of rows ----
   RowScale filter;
   if constexpr (!Summed) filter = RowScale::normal(greatest_of<threads>(s.q, 0, c, of_q));
   const auto measure = [&](std::int64_t b, RowScale(&scale)[2]) {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      scale[r] = {1, 1, true};  // of a row that is not there
+      scale[r] = {1, 1, true};  // for a row past the last
       if (b + r >= s.batch) continue;
       const Magnitudes p = greatest_of<threads>(s.p, b + r, c, of_p);
       if constexpr (Summed) scale[r] = RowScale::summed(p, greatest_of<threads>(s.q, b + r, c, of_q));
       else scale[r] = RowScale::normal(p);
-      scale[r].tame = scale[r].tame && filter.tame;
+      scale[r].in_range = scale[r].in_range && filter.in_range;
     }
   };
 
@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     for (int x0 = x_first; x0 < x_end; x0 += tiles.steps) {
       Complex z[fft_radix];
       if (with_filter) {
-        // The places of q that output o0 meets at x0 and after, and behind them those that later outputs meet.
+        // The steps of q that output o0 meets from x0 on, and after them those that later outputs meet.
         const int first = x0 - o0 + shift;
         if constexpr (Summed) load_pair<N, true>(z, s.q, b, c, first, tiles.steps, of_q, scale, second);
         else load_pair<N, true>(z, s.q, 0, c, first, tiles.steps, of_q, {filter, {}}, false);
@@ -143,22 +143,23 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
 
   if constexpr (Summed) {
     clear();
-    bool all_tame = true;
+    bool all_in_range = true;
     RowScale scale[2];
     for (std::int64_t b = 0; b < s.batch; b += 2) {
       measure(b, scale);
-      all_tame = all_tame && scale[0].tame && scale[1].tame;
+      all_in_range = all_in_range && scale[0].in_range && scale[1].in_range;
       add(b, scale, true);
     }
-    fft.back(products);
+    fft.inverse(products);
 #pragma unroll
     for (int e = 0; e < fft_radix; ++e) other[e * threads + thread] = products[e];
-    // A thread's outputs are `threads` apart, and in that order among its own numbers.
-    for (std::int64_t b = 0; !all_tame && b < s.batch; b += 2) {
+    // A thread's outputs have the stride `threads`, and are in this order among its own numbers.
+    for (std::int64_t b = 0; !all_in_range && b < s.batch; b += 2) {
       measure(b, scale);
 #pragma unroll
       for (int r = 0; r < 2; ++r)
-        for (int i = thread; !scale[r].tame && o0 + i <= last; i += threads) other[i].re += s.direct(b + r, c, o0 + i);
+        for (int i = thread; !scale[r].in_range && o0 + i <= last; i += threads)
+          other[i].re += s.direct(b + r, c, o0 + i);
     }
     for (int i = thread; o0 + i <= last; i += threads) s.y.at(0, c, o0 + i) = T(s.eps + other[i].re);
   } else {
@@ -168,12 +169,12 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
       measure(b, scale);
       clear();
       add(b, scale, b == b0 || !one_tile);
-      fft.back(products);
+      fft.inverse(products);
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         if (b + r >= s.batch) break;
         T* row = &s.y.at(b + r, c, o0);
-        if (scale[r].tame) {
+        if (scale[r].in_range) {
 #pragma unroll
           for (int e = 0; e < fft_radix; ++e) {
             const int i = thread + e * threads;

@@ -1,8 +1,8 @@
-// The one sum that the convolution and both gradients are, and the kernel that takes any of it.
+// The one sum that expresses the convolution and both gradients, and the kernel that takes any problem.
 //
 //   y[b, c, o] = eps + sum over x of p[b, c, x] q[b, c, x - o + shift]
 //
-// over those x that both p and q have.            p            q            shift   y
+// over those x that p and q both have.            p            q            shift   y
 //   the convolution                               k            w            L - 1   y
 //   k's gradient                                  dy, from the last step to the first          dk, likewise
 //                                                              w            L - 1
@@ -29,13 +29,13 @@ template <class T> struct Sum {
   std::int64_t shift, batch, channels;
   float eps;
 
-  // The first x of output o, and the one after the last.
+  // The first x of output o, and one past the last.
   RIDGE_HD std::int64_t first(std::int64_t o) const { return o > shift ? o - shift : 0; }
   RIDGE_HD std::int64_t end(std::int64_t o) const {
     const std::int64_t of_q = o - shift + q.size;
     return of_q < p.size ? of_q : p.size;
   }
-  // Output o of rows b of p and q, term by term.
+  // Output o from rows b of p and q, term by term.
   __device__ __forceinline__ float direct(std::int64_t b, std::int64_t c, std::int64_t o) const {
     float sum = 0;
     for (std::int64_t x = first(o), last = end(o); x < last; ++x)
@@ -44,11 +44,11 @@ template <class T> struct Sum {
   }
 };
 
-// A thread per output.                                   y: [batch, channels, size], or [channels, size] where Summed
+// One thread per output.                                 y: [batch, channels, size], or [channels, size] if Summed
 // Precondition: gridDim.x * threads covers y's elements.
-template <class Row, class T, bool Summed>
-__global__ void __launch_bounds__(Row::config.threads) dwconv_element(Sum<T> s) {
-  const std::int64_t i = std::int64_t{blockIdx.x} * Row::config.threads + threadIdx.x;
+template <class Policy, class T, bool Summed>
+__global__ void __launch_bounds__(Policy::config.threads) dwconv_element(Sum<T> s) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * Policy::config.threads + threadIdx.x;
   const std::int64_t o = i % s.y.size, c = i / s.y.size % s.channels, row = i / s.y.size / s.channels;
   if (row >= (Summed ? 1 : s.batch)) return;
   float sum = 0;

@@ -1,22 +1,22 @@
-// The same sum from tiles in shared memory, a few outputs of a few rows per thread.
+// The same sum from tiles in shared memory; a thread has a few outputs of a few rows.
 #pragma once
 #include <ridge/dwconv/sum.cuh>
 
 namespace ridge::dwconv_detail {
 
 // The sums of R neighbouring outputs and G rows of p, over the steps of one tile. From output to output and from step
-// to step, q's elements are the same, one place on: a thread has those of R outputs in registers and fetches four more
-// for every four steps.
+// to step, q's elements are the same, shifted by one: a thread has those of R outputs in registers (a sliding window)
+// and loads four more for every four steps.
 template <int R, int G> struct ThreadSums {
   static constexpr int steps = 4;  // at a time: one 16-byte access
   float sums[G][R] = {};
 
-  // p: [G][tile_steps]. q: the element of this thread's last output at step 0, aligned to 16 bytes where R is 4.
-  // valid(x, r): whether output r has step x; only where Edge, for a NaN beside the sums must stay out of them.
+  // p: [G][tile_steps]. q: the element of this thread's last output at step 0, aligned to 16 bytes if R is 4.
+  // valid(x, r): whether output r has step x; only if Edge: a NaN outside of a sum must not reach it.
   template <bool Edge, class Valid>
   __device__ __forceinline__ void add(const float* p, const float* q, const Valid& valid) {
-    constexpr int V = R % 4 == 0 ? 4 : 1;  // q's elements in an access
-    float window[R + steps];               // of steps x - (R - 1) to x + 4, seen from output 0
+    constexpr int V = R % 4 == 0 ? 4 : 1;  // q's elements per access
+    float window[R + steps];               // steps x - (R - 1) to x + 4, relative to output 0
 #pragma unroll
     for (int i = 0; i < R; i += V) load_to<V>(window + i, q + i);
 #pragma unroll 4
@@ -45,23 +45,23 @@ template <int R, int G> struct ThreadSums {
   }
 };
 
-// A block per channel, group of rows and tile of outputs.     y: [batch, channels, size], or [channels, size] if Summed
+// One block per channel, group of rows and tile of outputs.   y: [batch, channels, size], or [channels, size] if Summed
 // Preconditions: gridDim.x is tiled_grid(); tiled_smem_bytes(); sizes below 2^31.
-template <class Row, class T, bool Summed>
-__global__ void __launch_bounds__(Row::config.threads) dwconv_tiled(Sum<T> s) {
-  constexpr Config config = Row::config;
+template <class Policy, class T, bool Summed>
+__global__ void __launch_bounds__(Policy::config.threads) dwconv_tiled(Sum<T> s) {
+  constexpr Config config = Policy::config;
   constexpr int R = config.outputs, G = tile_rows(config, Summed), tile = tile_outputs(config);
   float* p_tile = simt::dynamic_shared<float>();  // [G][tile_steps]
   float* q_tile = p_tile + G * tile_steps;        // [tile + tile_steps]
   const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t tiles = (s.y.size + tile - 1) / tile, groups = Summed ? 1 : (s.batch + G - 1) / G;
-  // Neighbouring blocks have the same filter; tiles with most to do come first.
+  // Neighbouring blocks have the same filter; the largest tiles come first.
   const std::int64_t group = blockIdx.x % groups, c = blockIdx.x / groups % s.channels;
-  const std::int64_t turn = blockIdx.x / groups / s.channels;
+  const std::int64_t tile_index = blockIdx.x / groups / s.channels;
 
   for (int half = 0; half < (config.paired ? 2 : 1); ++half) {
-    const std::int64_t number = half == 0 ? tiles - 1 - turn : turn;
-    if (half == 1 && number == tiles - 1 - turn) break;  // the one in the middle
+    const std::int64_t number = half == 0 ? tiles - 1 - tile_index : tile_index;
+    if (half == 1 && number == tiles - 1 - tile_index) break;  // the middle tile, already done
     const std::int64_t o0 = number * tile;
     const std::int64_t last = (o0 + tile < s.y.size ? o0 + tile : s.y.size) - 1;
     ThreadSums<R, G> thread_sums;

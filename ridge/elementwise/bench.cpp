@@ -1,4 +1,4 @@
-// What the command line's check and bench know of the elementwise operators.
+// Registers the cases of the elementwise operators for the command line's check and bench.
 #include <ridge/elementwise/cases.hpp>
 
 namespace ridge::elementwise_detail {

@@ -18,9 +18,9 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   return types;
 }
 
-// Tolerance: add, mul, relu and copy are one correctly rounded operation (tolerance: one rounding into the dtype).
+// Tolerance: add, mul, relu and copy are one correctly rounded operation: one rounding into the dtype.
 // The others are at most 8 operations of a unit each around a function that amplifies the relative error of its
-// argument: e^t by |t|, erfc(t) by 2 t^2. Nothing cancels. A share of x below the normal numbers may be lost.
+// argument: e^t by |t|, erfc(t) by 2 t^2. Nothing cancels. A part of x below the normal numbers may be lost.
 inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
   check::Expected e;
   const bool exact = c.op == "copy" || c.op == "relu" || !is_floating(c.dtype);
@@ -41,7 +41,7 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
       const double gate = 1.6 * std::fabs(a) * (1 + 0.045 * a * a);   // the exponent in gelu_tanh, three roundings deep
       const double quick = size_of(c.dtype) == 2 ? std::fabs(a) : 0;  // the quick e^x: |x| 2^-23
       const double amplified = c.op == "gelu" ? a * a : c.op == "gelu_tanh" ? 4 * gate : quick;
-      // Of the argument's errors, each as large as the type's roundoff allows, and not as `want`'s own place asks for.
+      // Bound of the argument's errors: the type's relative roundoff, not only `want`'s own rounding.
       const double roundoff =
           std::max(check::rounding_error(compute, want), check::roundoff(compute) * std::fabs(want));
       if (!rounded_once)
@@ -71,7 +71,7 @@ inline check::CaseBook book_of(Elementwise f) {
       .tests = {},
       .benches = {}};
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
-  // Around every tile: one access (4, 8), a block of vec4 (1,024; 2,048 in 16 bits), of vec4x2 (2,048; 4,096).
+  // Sizes around every tile: one access (4, 8), a block of vec4 (1,024; 2,048 in 16 bits), of vec4x2 (2,048; 4,096).
   for (const char* n :
        {"0", "1", "3", "4", "5", "255", "1023", "1024", "1025", "2047", "2048", "2049", "4097", "10007"})
     test("f32:n=" + std::string(n));

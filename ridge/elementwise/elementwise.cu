@@ -1,15 +1,14 @@
 // Instantiates the table of variants.hpp and launches the row that a plan chose. Functions are static: this file is
 // compiled twice, for the CPU runtime and for CUDA, and both objects are in one library.
+#include <ridge/core/table.hpp>
 #include <ridge/elementwise/flat.cuh>
 #include <ridge/elementwise/launch.hpp>
 #include <ridge/elementwise/strided.cuh>
 
-#include <utility>
-
 namespace ridge::elementwise_detail {
 
-// A row of the table as a type: nvcc takes no namespaced class value as a kernel's template argument.
-template <int I> struct Row { static constexpr Config config = variants[I].config; };
+// Policy of row I of the table, a type: nvcc takes no namespaced class value as a kernel's template argument.
+template <int I> struct Policy { static constexpr Config config = variants[I].config; };
 
 struct Arguments {
   const ElementwisePlan& plan;
@@ -27,9 +26,10 @@ template <int I, class F, class T> static Status launch_row(const Arguments& arg
   const T *a = static_cast<const T*>(args.a), *b = static_cast<const T*>(args.b);
   T* y = static_cast<T*>(args.y);
   if constexpr (c.walk == Walk::flat) {
-    return simt::launch(at, elementwise_flat<Row<I>, F, T>, a, b, y, n);
+    return simt::launch(at, elementwise_flat<Policy<I>, F, T>, a, b, y, n);
   } else if constexpr (c.walk == Walk::broadcast) {
-    if constexpr (is_binary<F>) return simt::launch(at, elementwise_broadcast<Row<I>, F, T>, a, b, y, n, p.y.shape[1]);
+    if constexpr (is_binary<F>)
+      return simt::launch(at, elementwise_broadcast<Policy<I>, F, T>, a, b, y, n, p.y.shape[1]);
     else return Status::error(Code::unsupported, "elementwise: broadcast of one input");  // refused by fits()
   } else {
     StridedShape s{.rank = p.y.rank};
@@ -39,31 +39,25 @@ template <int I, class F, class T> static Status launch_row(const Arguments& arg
       s.b[axis] = p.b.stride[axis];
       s.y[axis] = p.y.stride[axis];
     }
-    return simt::launch(at, elementwise_strided<Row<I>, F, T>, a, b, y, n, s);
+    return simt::launch(at, elementwise_strided<Policy<I>, F, T>, a, b, y, n, s);
   }
 }
 
-template <class F, class T, int... I>
-static Status launch_variant(const Arguments& args, std::integer_sequence<int, I...>) {
-  Status status;
-  ((args.plan.variant == I ? void(status = launch_row<I, F, T>(args)) : void()), ...);
-  return status;
+template <class F, class T> static Status launch_table(const Arguments& args) {
+  return visit_row<variant_count>(args.plan.variant, [&]<int I>() { return launch_row<I, F, T>(args); });
 }
 
 template <class F, class Types> static Status launch_type(const Arguments& args) {
-  return Types::visit(args.plan.problem.dtype, Status{}, [&]<class T>() {
-    return launch_variant<F, T>(args, std::make_integer_sequence<int, variant_count>{});
-  });
+  return Types::visit(args.plan.problem.dtype, Status{}, [&]<class T>() { return launch_table<F, T>(args); });
 }
 
-// A copy moves bits: elements of one size are one type.
+// A copy moves bits: one type serves all elements of its size.
 static Status launch_copy(const Arguments& args) {
-  constexpr auto rows = std::make_integer_sequence<int, variant_count>{};
   switch (size_of(args.plan.problem.dtype)) {
-    case 1: return launch_variant<Copy, std::uint8_t>(args, rows);
-    case 2: return launch_variant<Copy, std::uint16_t>(args, rows);
-    case 4: return launch_variant<Copy, std::uint32_t>(args, rows);
-    default: return launch_variant<Copy, std::uint64_t>(args, rows);
+    case 1: return launch_table<Copy, std::uint8_t>(args);
+    case 2: return launch_table<Copy, std::uint16_t>(args);
+    case 4: return launch_table<Copy, std::uint32_t>(args);
+    default: return launch_table<Copy, std::uint64_t>(args);
   }
 }
 

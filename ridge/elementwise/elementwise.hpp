@@ -2,15 +2,15 @@
 //
 //   add mul relu sigmoid tanh gelu (erf) gelu_tanh silu exp copy
 //
-// Shapes    a, b and y have one shape, of any rank up to 8. Strides are free: a bias along the last dimension is a
+// Shapes    a, b and y have the same shape, of any rank up to 8. Strides are free: a bias along the last dimension is a
 //           view b whose other strides are 0. Contiguous views that start on 16 bytes take the fast path; others are
-//           right and slower.
-// Types     add mul relu: f64 f32 f16 bf16 i32. copy: any. The others: f64 f32 f16 bf16. All tensors of one type;
+//           correct but slower.
+// Types     add mul relu: f64 f32 f16 bf16 i32. copy: any. The others: f64 f32 f16 bf16. All tensors have one type;
 //           16-bit floats are computed in float32 and rounded once. i32 add and mul wrap.
 // Values    relu(NaN) is NaN. sigmoid, silu and the gelus overflow for no finite x. exp overflows to infinity.
 // Aliasing  y may be a or b itself (the same elements); any other overlap is refused.
 // Empty     nothing is launched.
-// Repeats   bit for bit.
+// Repeats   bitwise identical.
 #pragma once
 #include <ridge/core/memory.hpp>
 #include <ridge/core/plan.hpp>
@@ -25,16 +25,16 @@ constexpr int arity(Elementwise f) { return f <= Elementwise::mul ? 2 : 1; }
 struct ElementwiseProblem {
   Elementwise function = Elementwise::copy;
   DType dtype = DType::f32;
-  Layout a, b, y;      // of one shape; b is y's where there is one input
-  int alignment = 16;  // bytes that every tensor's address is a multiple of, 16 at most
+  Layout a, b, y;      // of the same shape; b is y's with one input
+  int alignment = 16;  // common alignment of all tensors in bytes, at most 16
   bool operator==(const ElementwiseProblem&) const = default;
 
   // n contiguous, aligned elements.
   RIDGE_API static ElementwiseProblem flat(Elementwise, DType, std::int64_t n);
-  // What the views need; refuses shapes or dtypes that differ and outputs that overlap inputs.
+  // The problem of these views. Refuses shapes or dtypes that differ, and outputs that overlap inputs.
   RIDGE_API static Result<ElementwiseProblem> of(Elementwise, const TensorView& a, const TensorView* b,
                                                  const TensorView& y);
-  RIDGE_API std::string text() const;  // what explain() says of it
+  RIDGE_API std::string text() const;  // for explain()
 };
 
 class ElementwisePlan {

@@ -1,4 +1,4 @@
-// Contiguous tensors: one index serves all of them.
+// Contiguous tensors: one index for all of them.
 #pragma once
 #include <ridge/elementwise/functions.cuh>
 #include <ridge/elementwise/variants.hpp>
@@ -7,11 +7,12 @@ namespace ridge::elementwise_detail {
 
 // y[i] = F(a[i], b[i])                              a: [n]  b: [n]  y: [n]
 // Preconditions: V > 1 needs all three to start on V elements; gridDim.x * block_elements covers n. a may be y.
-template <class Row, class F, class T>
-__global__ void __launch_bounds__(Row::config.threads) elementwise_flat(const T* a, const T* b, T* y, std::int64_t n) {
-  constexpr Config c = Row::config;
+template <class Policy, class F, class T>
+__global__ void __launch_bounds__(Policy::config.threads)
+    elementwise_flat(const T* a, const T* b, T* y, std::int64_t n) {
+  constexpr Config c = Policy::config;
   constexpr int V = access_elements(c, sizeof(T)), U = c.vectors;
-  constexpr int tile = static_cast<int>(block_elements(c, sizeof(T)));  // elements of a block
+  constexpr int tile = static_cast<int>(block_elements(c, sizeof(T)));  // elements per block
   const std::int64_t first = std::int64_t{blockIdx.x} * tile + threadIdx.x * V;
 
   if (first - threadIdx.x * V + tile <= n) {  // a whole tile
@@ -39,10 +40,10 @@ __global__ void __launch_bounds__(Row::config.threads) elementwise_flat(const T*
 
 // y[r][c] = F(a[r][c], b[c])                        a: [rows, cols]  b: [cols]  y: [rows, cols], all contiguous
 // Preconditions: cols is a multiple of V, and all three start on V elements.
-template <class Row, class F, class T>
-__global__ void __launch_bounds__(Row::config.threads)
+template <class Policy, class F, class T>
+__global__ void __launch_bounds__(Policy::config.threads)
     elementwise_broadcast(const T* a, const T* b, T* y, std::int64_t n, std::int64_t cols) {
-  constexpr Config c = Row::config;
+  constexpr Config c = Policy::config;
   constexpr int V = access_elements(c, sizeof(T)), U = c.vectors;
   const std::int64_t first = (std::int64_t{blockIdx.x} * c.threads * U + threadIdx.x) * V;
   simt::vec<T, V> x[U], z[U];

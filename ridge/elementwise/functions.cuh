@@ -1,17 +1,17 @@
-// The functions themselves, on one element. 16-bit floats arrive as float and are rounded once, by the kernel.
+// The functions on one element. 16-bit floats are upcast to float and rounded once, by evaluate().
 #pragma once
 #include <ridge/core/dtype.hpp>
 #include <ridge/tile/activation.cuh>
 
 namespace ridge::elementwise_detail {
 
-// What an element is computed in.
+// The type that an element is computed in.
 template <class T> struct ComputeType { using type = T; };
 template <> struct ComputeType<half> { using type = float; };
 template <> struct ComputeType<bfloat16> { using type = float; };
 template <class T> using Compute = typename ComputeType<T>::type;
 
-// Signed overflow wraps, as NumPy's and PyTorch's does; in C++ only unsigned arithmetic may.
+// Signed overflow wraps, as in NumPy and PyTorch; in C++ only unsigned arithmetic may wrap.
 template <class X> __device__ __forceinline__ X wrapping_add(X a, X b) {
   if constexpr (std::is_integral_v<X>)
     return static_cast<X>(static_cast<std::make_unsigned_t<X>>(a) + static_cast<std::make_unsigned_t<X>>(b));
@@ -23,7 +23,7 @@ template <class X> __device__ __forceinline__ X wrapping_mul(X a, X b) {
   else return a * b;
 }
 
-// Each function of one or two elements, stored as T and computed as X.
+// Functions of one or two elements, stored as T and computed as X.
 struct Add {
   template <class T, class X> static __device__ __forceinline__ X apply(X a, X b) { return wrapping_add(a, b); }
 };
@@ -36,7 +36,7 @@ struct Relu {
 struct Sigmoid {
   template <class T, class X> static __device__ __forceinline__ X apply(X x) { return tile::logistic<T>(x); }
 };
-struct Tanh {  // by the math library: 2 logistic(2x) - 1 would lose its digits near 0
+struct Tanh {  // of the math library: 2 logistic(2x) - 1 would cancel near 0
   template <class T, class X> static __device__ __forceinline__ X apply(X x) { return tile::hyperbolic_tangent(x); }
 };
 struct Gelu {
@@ -51,7 +51,7 @@ struct Silu {
 struct Exp {
   template <class T, class X> static __device__ __forceinline__ X apply(X x) { return tile::exponential_for<T>(x); }
 };
-struct Copy {};  // moves bits; has nothing to compute
+struct Copy {};  // moves bits, computes nothing
 
 template <class F> inline constexpr bool is_binary = std::is_same_v<F, Add> || std::is_same_v<F, Mul>;
 

@@ -7,10 +7,10 @@ namespace ridge {
 
 using namespace elementwise_detail;
 
-// What a row of the table is about.
+// The checklist item of a table row.
 static std::string_view checklist_item(const Variant& row) {
   const Config& c = row.config;
-  if (c.walk == Walk::broadcast) return "tiling";  // the row that all share stays in cache
+  if (c.walk == Walk::broadcast) return "tiling";  // the shared row stays in cache
   if (c.walk == Walk::strided || c.access_bytes == 0) return {};
   return c.vectors > 1 ? "coarsening" : "coalescing";
 }

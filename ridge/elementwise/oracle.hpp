@@ -1,5 +1,5 @@
-// The elementwise functions by the C++ library, in long double so that the double kernels have a better to be held
-// to; shares nothing with the kernels.
+// The elementwise functions of the C++ library, in long double to be more accurate than the kernels in double; shares
+// nothing with them.
 #pragma once
 #include <cmath>
 #include <numbers>

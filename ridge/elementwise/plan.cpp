@@ -122,7 +122,7 @@ static ElementwiseProblem collapsed(ElementwiseProblem p) {
   return p;
 }
 
-// Clocks of a multiprocessor for 32 elements, as they show beside loads and stores on an H200
+// Clocks of a multiprocessor for 32 elements beside loads and stores, measured on an H200
 // (bench/results/h200/elementwise.json: gelu, sigmoid, relu; strided rows).
 static double clocks(const Variant& row, const ElementwiseProblem& p) {
   constexpr double offset_of_an_axis = 32;  // a 64-bit division

@@ -1,4 +1,4 @@
-// Any strides: every element's offsets are computed from its index.
+// Any strides: computes every element's offsets from its index.
 #pragma once
 #include <ridge/elementwise/functions.cuh>
 #include <ridge/elementwise/variants.hpp>
@@ -13,10 +13,10 @@ struct StridedShape {
 
 // y[i...] = F(a[i...], b[i...])                     a, b, y: [shape] with their own strides
 // Precondition: gridDim.x * threads covers the shape's n elements.
-template <class Row, class F, class T>
-__global__ void __launch_bounds__(Row::config.threads)
+template <class Policy, class F, class T>
+__global__ void __launch_bounds__(Policy::config.threads)
     elementwise_strided(const T* a, const T* b, T* y, std::int64_t n, StridedShape s) {
-  std::int64_t rest = std::int64_t{blockIdx.x} * Row::config.threads + threadIdx.x;
+  std::int64_t rest = std::int64_t{blockIdx.x} * Policy::config.threads + threadIdx.x;
   if (rest >= n) return;
   std::int64_t at_a = 0, at_b = 0, at_y = 0;
   for (int axis = s.rank - 1; axis >= 0; --axis) {

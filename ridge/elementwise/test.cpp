@@ -66,7 +66,7 @@ TEST(ElementwisePlan, ExplainsItself) {
   const Explanation e = plan->explain();
   EXPECT_EQ(e.bound, "memory");
   EXPECT_EQ(e.cost.bytes(), 12.0 * (1 << 28));
-  EXPECT_NEAR(e.least_us, (8 / 4.28e6 + 4 / 4.6e6) * (1 << 28), 1);  // as a copy, and the second input beside it
+  EXPECT_NEAR(e.least_us, (8 / 4.28e6 + 4 / 4.6e6) * (1 << 28), 1);  // a copy, plus the second input
   EXPECT_EQ(e.candidates.size(), std::size(variants));
 }
 

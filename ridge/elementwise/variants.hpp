@@ -5,15 +5,15 @@
 namespace ridge::elementwise_detail {
 
 enum class Walk : std::uint8_t {
-  flat,       // all tensors contiguous: one index serves all
-  broadcast,  // a and y contiguous rows, b one row that all share
+  flat,       // all tensors contiguous: one index for all
+  broadcast,  // a and y are contiguous rows, b is one shared row
   strided,    // any strides: every element's offset is computed
 };
 
 struct Config {
   int threads = 256;
   int access_bytes = 0;  // 0: one element at a time
-  int vectors = 1;       // independent accesses of each thread before the first use
+  int vectors = 1;       // independent accesses per thread before the first use
   Walk walk = Walk::flat;
   bool operator==(const Config&) const = default;
 };
@@ -21,7 +21,7 @@ struct Config {
 struct Variant {
   std::string_view name, step;
   Config config;
-  double memory_share;  // of memory's rate, where that is the bound; measured (bench/results/h200/elementwise.json)
+  double memory_share;  // of the bandwidth, if memory-bound; measured (bench/results/h200/elementwise.json)
   Role role = Role::general;
 };
 
@@ -44,7 +44,7 @@ constexpr std::int64_t block_elements(Config c, int element_bytes) {
   return std::int64_t{c.threads} * c.vectors * access_elements(c, element_bytes);
 }
 
-// Registers of a thread, to the unit in which they are handed out: what nvcc 13 makes of the rows for sm_90a.
+// Registers per thread, rounded to the allocation unit: those of nvcc 13 for sm_90a.
 constexpr int registers(Config c) {
   if (c.walk == Walk::strided) return 40;
   return c.access_bytes == 0 ? 16 : c.vectors == 1 ? 32 : 40;

@@ -1,4 +1,4 @@
-// What the command line's check and bench know of embedding and embedding_norm.
+// Registers the cases of embedding and embedding_norm for the command line's check and bench.
 #include <ridge/embedding/cases.hpp>
 #include <ridge/embedding/norm_cases.hpp>
 

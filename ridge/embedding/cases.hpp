@@ -8,7 +8,7 @@
 
 namespace ridge::embedding_detail {
 
-// wide=1: indices are i64; b: they are [b, n].
+// wide=1: indices are i64. With b, they are [b, n].
 inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   const std::int64_t n = c.dim("n");
   return std::vector<TensorType>{
@@ -16,8 +16,8 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
       {c.dim("wide", 0) ? i64 : i32, c.has("b") ? std::vector{c.dim("b"), n} : std::vector{n}}};
 }
 
-// Indices go all over the table, and in tests now and then out of it, by little and by much: what benchmarks measure
-// reads a row for each.
+// Indices spread over the whole table. In tests some are outside of it, nearby and far away; in benchmarks every index
+// reads a row.
 inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in) {
   const double far[] = {-1, static_cast<double>(c.dim("rows")), -2147483648.0, 2147483647.0};
   constexpr std::size_t most_of_tests = 4096;
@@ -31,7 +31,7 @@ inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in
   }
 }
 
-// Copies are exact; with a scale there are one product in float32 and one rounding into the type.
+// Copies are exact; a scale adds one product in float32 and one rounding into the type.
 inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
   const std::int64_t rows = in[0].type.shape[0], cols = in[0].type.shape[1];
   const double scale = static_cast<float>(*c.options.real("embedding", "scale", 1));
@@ -62,7 +62,7 @@ inline check::CaseBook book() {
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
   for (const char* type : {"f32", "f16", "bf16"}) {
     const auto each = [&](const std::string& rest) { test(std::string(type) + ":" + rest); };
-    // Rows around 16 bytes; as many units as a block's threads make at once (256, and four times that), and around it.
+    // Rows around 16 bytes; vectors around those of a block at once (256, and four times that).
     for (const char* size :
          {"rows=5,cols=1,n=7", "rows=5,cols=4,n=9", "rows=5,cols=8,n=1", "rows=7,cols=9,n=33", "rows=100,cols=64,n=255",
           "rows=3,cols=264,n=31", "rows=1,cols=16,n=1100", "rows=9,cols=16,b=3,n=5", "rows=9,cols=24,b=2,n=6,wide=1",

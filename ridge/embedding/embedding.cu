@@ -1,14 +1,13 @@
 // Instantiates the table of variants.hpp and launches the row that a plan chose. Functions are static: this file is
 // compiled twice, for the CPU runtime and for CUDA, and both objects are in one library.
+#include <ridge/core/table.hpp>
 #include <ridge/embedding/gather.cuh>
 #include <ridge/embedding/launch.hpp>
 
-#include <utility>
-
 namespace ridge::embedding_detail {
 
-// A row of the table as a type: nvcc takes no namespaced class value as a kernel's template argument.
-template <int I> struct Row { static constexpr Config config = variants[I].config; };
+// Policy of row I of the table, a type: nvcc takes no namespaced class value as a kernel's template argument.
+template <int I> struct Policy { static constexpr Config config = variants[I].config; };
 
 template <int I, class T>
 static Status launch_row(const EmbeddingPlan& plan, const T* table, const Indices& indices, T* y, Stream stream) {
@@ -27,27 +26,16 @@ static Status launch_row(const EmbeddingPlan& plan, const T* table, const Indice
                          .y_rows = RowOffsets::of(p.y_rows),
                          .indices = RowOffsets::of(p.indices),
                          .scale = p.scale};
-    return simt::launch(at, embedding_element<Row<I>, T>, table, indices, y, s);
+    return simt::launch(at, embedding_element<Policy<I>, T>, table, indices, y, s);
   } else {
-    const UnitsShape s{.items = static_cast<unsigned>(items_of(c, p)),
-                       .units = Divider(p.cols / unit_elements(p.dtype)),
-                       .table_pitch = p.table_pitch,
-                       .y_pitch = p.y_rows.rank == 1 ? p.y_rows.stride[0] : 0,
-                       .index_step = p.indices.rank == 1 ? p.indices.stride[0] : 0,
-                       .scale = p.scale};
-    return simt::launch(at, embedding_units<Row<I>, T>, table, indices, y, s);
+    const VectorsShape s{.items = static_cast<unsigned>(items_of(c, p)),
+                         .vectors = Divider(p.cols / vector_elements(p.dtype)),
+                         .table_pitch = p.table_pitch,
+                         .y_pitch = p.y_rows.rank == 1 ? p.y_rows.stride[0] : 0,
+                         .index_step = p.indices.rank == 1 ? p.indices.stride[0] : 0,
+                         .scale = p.scale};
+    return simt::launch(at, embedding_vectors<Policy<I>, T>, table, indices, y, s);
   }
-}
-
-template <class T, int... I>
-static Status launch_variant(const EmbeddingPlan& plan, const void* table, const Indices& indices, void* y,
-                             Stream stream, std::integer_sequence<int, I...>) {
-  Status status;
-  ((plan.variant == I
-        ? void(status = launch_row<I, T>(plan, static_cast<const T*>(table), indices, static_cast<T*>(y), stream))
-        : void()),
-   ...);
-  return status;
 }
 
 template <>
@@ -55,7 +43,9 @@ Status launch<simt::Backend>(const EmbeddingPlan& plan, const void* table, const
                              Stream stream) {
   const Indices rows{indices, plan.problem.index == DType::i64, plan.problem.rows};
   return Types::visit(plan.problem.dtype, Status{}, [&]<class T>() {
-    return launch_variant<T>(plan, table, rows, y, stream, std::make_integer_sequence<int, variant_count>{});
+    return visit_row<variant_count>(plan.variant, [&]<int I>() {
+      return launch_row<I, T>(plan, static_cast<const T*>(table), rows, static_cast<T*>(y), stream);
+    });
   });
 }
 

@@ -1,16 +1,16 @@
-// embedding: rows of a table by their numbers. (norm.hpp: embedding_norm, which writes their norms too.)
+// embedding: rows of a table by index. (norm.hpp: embedding_norm, which writes their norms too.)
 //
 //   y[..., :] = scale * table[indices[...], :]
 //
 // Shapes    table [rows, cols], indices [...] of 0 to 7 axes, y [..., cols]. Strides are free; rows that are contiguous
 //           and start on 16 bytes take the fast path.
 // Types     table f32 f16 bf16; y has the table's type. indices i32 or i64.
-// Values    An index below 0 or from `rows` on gives a row of zeros, and nothing is read; a plan that is asked to be
-//           checked refuses it. With scale 1, the default, rows are copied as they are; otherwise they are multiplied
-//           in float32 and rounded once.
+// Values    An index below 0 or at least `rows` gives a row of zeros, and nothing is read; a checked plan refuses it.
+//           With scale 1, the default, rows are copied unchanged; otherwise they are multiplied in float32 and rounded
+//           once.
 // Aliasing  y must not overlap table or indices.
 // Empty     nothing is launched. A table without rows gives zeros.
-// Repeats   bit for bit.
+// Repeats   bitwise identical.
 #pragma once
 #include <ridge/core/memory.hpp>
 #include <ridge/core/plan.hpp>
@@ -24,16 +24,16 @@ struct EmbeddingProblem {
   float scale = 1;
   std::int64_t table_pitch = 0, table_step = 1;  // from row to row, from column to column
   std::int64_t y_step = 1;
-  Layout y_rows = {}, indices = {};  // of one shape, merged together
-  int alignment = 16;                // bytes that table's and y's addresses are multiples of, 16 at most
+  Layout y_rows = {}, indices = {};  // of the same shape, merged together
+  int alignment = 16;                // common alignment of table and y in bytes, at most 16
   bool operator==(const EmbeddingProblem&) const = default;
 
   // Contiguous, aligned tensors.
   RIDGE_API static EmbeddingProblem contiguous(DType, std::int64_t rows, std::int64_t cols, std::int64_t n);
-  // What the views need; refuses shapes or dtypes that do not belong together, and overlap.
+  // The problem of these views. Refuses shapes or dtypes that do not match, and overlap.
   RIDGE_API static Result<EmbeddingProblem> of(const TensorView& table, const TensorView& indices, const TensorView& y,
                                                float scale = 1);
-  RIDGE_API std::string text() const;  // what explain() says of it
+  RIDGE_API std::string text() const;  // for explain()
 };
 
 class EmbeddingPlan {
@@ -47,7 +47,7 @@ class EmbeddingPlan {
   DeviceInfo device;
   int variant = 0;        // row of the table in variants.hpp
   std::int64_t grid = 0;  // blocks
-  bool checked = false;   // indices of no row are refused
+  bool checked = false;   // refuses indices outside of the table
 };
 
 RIDGE_API Result<EmbeddingPlan> plan_embedding(const EmbeddingProblem&, const DeviceInfo&, const PlanOptions& = {});

@@ -1,4 +1,4 @@
-// The numbers of a table's rows, as kernels read them: nothing outside of the table is ever asked for.
+// Row indices as kernels read them: nothing outside of the table is ever read.
 #pragma once
 #include <ridge/simt/simt.hpp>
 
@@ -11,7 +11,7 @@ struct Indices {
   bool wide = false;  // i64
   std::int64_t rows = 0;
 
-  // The row's number; -1 where the table has no such row.
+  // Index of the row; -1 if the table has no such row.
   __device__ __forceinline__ std::int64_t operator()(std::int64_t at) const {
     const std::int64_t row =
         wide ? static_cast<const std::int64_t*>(data)[at] : static_cast<const std::int32_t*>(data)[at];

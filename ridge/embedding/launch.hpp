@@ -1,4 +1,4 @@
-// What plan.cpp knows of embedding.cu.
+// The interface of embedding.cu for plan.cpp.
 #pragma once
 #include <ridge/core/backend.hpp>
 #include <ridge/core/grid.hpp>
@@ -8,7 +8,7 @@ namespace ridge::embedding_detail {
 
 using Types = TypeList<float, half, bfloat16>;
 
-// Preconditions: the plan's problem has elements, and the pointers are as it says.
+// Preconditions: the plan's problem has elements, and the pointers match it.
 template <class Backend> Status launch(const EmbeddingPlan&, const void* table, const void* indices, void* y, Stream);
 
 }  // namespace ridge::embedding_detail

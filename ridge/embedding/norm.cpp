@@ -1,4 +1,4 @@
-// embedding_norm: problem, plan, and its face by name. Pure but for run().
+// embedding_norm: problem, plan, and the operator by name. Pure, except run().
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/check_indices.hpp>
 #include <ridge/core/on_backend.hpp>
@@ -20,7 +20,7 @@ using namespace embedding_norm_detail;
 
 static constexpr std::string_view op = "embedding_norm";
 
-// ---- what views need
+// ---- problem
 
 EmbeddingNormProblem EmbeddingNormProblem::contiguous(DType dtype, std::int64_t rows, std::int64_t cols, std::int64_t n,
                                                       const EmbeddingNormOptions& options) {
@@ -142,22 +142,23 @@ static Status validate(const EmbeddingNormProblem& p) {
   return check_elements_apart(op, "y", Rows{p.y_rows, p.y_step}.layout(p.cols));
 }
 
-// ---- which rows of the table take it
+// ---- fits
 
 // Why this row cannot run this problem; empty: it can.
 static std::string fits(const Variant& row, const EmbeddingNormProblem& p) {
   const Config& c = row.config;
   if (c.method == Method::streaming) return {};
-  const std::int64_t unit = unit_elements(p.dtype);
+  const std::int64_t vector = vector_elements(p.dtype);
   if (p.table_step != 1 || p.x_step != 1 || p.y_step != 1) return "a row's elements are not contiguous";
   if (p.gamma_step != 1 || p.beta_step != 1) return "gamma or beta is not contiguous";
   if (p.x_rows.rank > 1) return "rows of x, y or indices are not evenly spaced";
-  if (p.cols % unit != 0) return "cols not a multiple of " + std::to_string(unit);
-  const auto on_units = [&](const Layout& rows) { return rows.rank == 0 || rows.stride[0] % unit == 0; };
-  if (p.table_pitch % unit != 0 || !on_units(p.x_rows) || !on_units(p.y_rows)) return "rows do not start on 16 bytes";
-  if (p.alignment < unit_bytes) return "table, gamma, beta, x or y does not start on 16 bytes";
-  if (units(p) > capacity(c))
-    return "a row has " + std::to_string(units(p)) + " units of 16 bytes, and " + std::to_string(capacity(c)) +
+  if (p.cols % vector != 0) return "cols not a multiple of " + std::to_string(vector);
+  const auto on_vectors = [&](const Layout& rows) { return rows.rank == 0 || rows.stride[0] % vector == 0; };
+  if (p.table_pitch % vector != 0 || !on_vectors(p.x_rows) || !on_vectors(p.y_rows))
+    return "rows do not start on 16 bytes";
+  if (p.alignment < vector_bytes) return "table, gamma, beta, x or y does not start on 16 bytes";
+  if (vectors(p) > capacity(c))
+    return "a row has " + std::to_string(vectors(p)) + " vectors of 16 bytes, and " + std::to_string(capacity(c)) +
            " are kept";
   return {};
 }
@@ -169,12 +170,12 @@ static double elements(const EmbeddingNormProblem& p) { return static_cast<doubl
 static Cost cost(const EmbeddingNormProblem& p) {
   const double size = static_cast<double>(size_of(p.dtype)), cols = static_cast<double>(p.cols);
   Cost c;
-  // Of indices that repeat, a row may be read once; that no plan knows. A table is read once at most.
+  // Repeated indices may read a row only once, which no plan knows. A table is read at most once.
   c.bytes_read = std::min(elements(p), static_cast<double>(p.rows) * cols) * size +
                  static_cast<double>(p.n) * static_cast<double>(size_of(p.index));
   if (p.n > 0) c.bytes_read += cols * size * (p.gamma + p.beta);
   c.bytes_written = 2 * elements(p) * size;
-  // Its square and their sum, scale, gamma and beta; of a mean, the distance, its sum, and what it differs by.
+  // Square, its sum, scale, gamma and beta; for a mean also the distance, its sum, and the deviation.
   c.on(Unit::fp32) = elements(p) * ((p.options.mode == Norm::rms ? 5 : 10) + (p.options.scale != 1));
   return c;
 }
@@ -189,10 +190,10 @@ static roofline::Kernel kernel_of(const Variant& row, const EmbeddingNormProblem
   k.block = {.threads = c.threads, .registers = registers(c)};
   k.bytes_read = k.cost.bytes_read;
   k.bytes_written = k.cost.bytes_written;
-  // Clocks of a multiprocessor for 32 elements: a norm's, and what x takes.
+  // Clocks of a multiprocessor for 32 elements: those of a norm, and those of writing x.
   k.clocks = elements(p) / 32 * (is_16_bits ? 5 : 3);
   if (c.method == Method::streaming) {
-    // A pass that writes x, one or two that sum up, one that writes y; those behind the first find the row in a cache.
+    // One pass writes x, one or two sum, one writes y; passes after the first read the row from a cache.
     const double passes = rms ? 3 : 4, at_once = 4;
     k.l2_bytes = (passes - 1) * elements(p) * size;
     k.trips = 1 + passes * std::max(std::ceil(cols / lanes(c) / at_once), 1.0);
@@ -201,14 +202,14 @@ static roofline::Kernel kernel_of(const Variant& row, const EmbeddingNormProblem
     k.clocks *= 4;
     return k;
   }
-  // Reductions and passes over each unit of a lane take what a norm's do whose rows are kept the same way
+  // Reductions and passes over each vector of a lane cost as much as in norm's resident kernels
   // (ridge/norm/resident.hpp, fitted to an H200); mode layer reduces twice.
-  const double of_lane = std::max(std::ceil(static_cast<double>(units(p)) / lanes(c)), 1.0);
+  const double of_lane = std::max(std::ceil(static_cast<double>(vectors(p)) / lanes(c)), 1.0);
   const double reduction_us = c.rows > 1 ? 0.2 : 0.6 + 0.01 * c.threads / 32;
   k.trips = 2;  // the index, and the row
   k.trip_bytes = cols * size * c.rows;
   k.block_us = reduction_us * (rms ? 1 : 1.5) + (is_16_bits ? 0.3 : 0.1) * of_lane;
-  k.tile_efficiency = static_cast<double>(units(p)) / static_cast<double>(capacity(c));
+  k.tile_efficiency = static_cast<double>(vectors(p)) / static_cast<double>(capacity(c));
   return k;
 }
 
@@ -253,7 +254,7 @@ Explanation EmbeddingNormPlan::explain() const {
 Status EmbeddingNormPlan::run(const EmbeddingNormTensors& t, Stream stream) const {
   auto views = EmbeddingNormProblem::of(t, problem.options);
   if (!views) return views.error();
-  // Tensors that start on rounder addresses than were planned for are as good.
+  // Tensors may have a higher alignment than planned.
   views->alignment = std::min(views->alignment, problem.alignment);
   if (*views != problem) return not_as_planned(op, views->text(), problem.text());
   RIDGE_TRY(check_device(op, t.y.device, device));
@@ -272,7 +273,7 @@ void embedding_norm(const EmbeddingNormTensors& t, const EmbeddingNormOptions& o
 
 static const OpInfo& info();
 
-// What a row of the table is about.
+// The checklist item of a table row.
 static std::string_view checklist_item(const Variant& row) {
   if (row.config.method == Method::streaming) return {};
   return row.name == "warp_128" ? "coarsening" : "tiling";
@@ -329,14 +330,14 @@ static const OpInfo& info() {
   static const OpInfo instance{
       .name = op,
       .family = "embedding",
-      .summary = "x = rows of a table by their numbers, zeros where there is no such row; y = their norm",
+      .summary = "x = rows of a table by index, zeros where there is no such row; y = their norm",
       .inputs = {"table", "indices", "gamma", "beta"},
       .outputs = {"x", "y"},
       .dtypes = {f32, f16, bf16},
-      .options = {{"mode", "rms|layer", "which norm; default rms"},
-                  {"eps", "float", "added inside the root; default 1e-5"},
-                  {"scale", "number", "of x, before the norm; default 1"},
-                  {"checked", "0|1", "indices of no row are refused, for which a GPU is waited for; default 0"}},
+      .options = {{"mode", "rms|layer", "which norm", "rms"},
+                  {"eps", "float", "added inside the root", "1e-5"},
+                  {"scale", "number", "of x, before the norm", "1"},
+                  {"checked", "0|1", "indices of no row are refused, for which a GPU is waited for", "0"}},
       .variants = variant_infos(variants, checklist_item),
       .infer = infer,
       .plan = plan_by_name,

@@ -1,18 +1,18 @@
 // Instantiates the table of norm_variants.hpp and launches the row that a plan chose. Functions are static: this file
 // is compiled twice, for the CPU runtime and for CUDA, and both objects are in one library.
+#include <ridge/core/table.hpp>
 #include <ridge/embedding/norm.cuh>
 #include <ridge/embedding/norm_launch.hpp>
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 
 namespace ridge::embedding_norm_detail {
 
-// A row of the table as a type: nvcc takes no namespaced class value as a kernel's template argument.
-template <int I> struct Row { static constexpr Config config = variants[I].config; };
+// Policy of row I of the table, a type: nvcc takes no namespaced class value as a kernel's template argument.
+template <int I> struct Policy { static constexpr Config config = variants[I].config; };
 
-// In float32; what is not 0 stays so, for a row of zeros has no other divisor.
+// eps in float32. A nonzero eps stays nonzero: a row of zeros has no other divisor.
 static float narrowed_eps(double eps) {
   using Limits = std::numeric_limits<float>;
   return eps > 0 ? static_cast<float>(std::clamp<double>(eps, Limits::min(), Limits::max())) : 0.0f;
@@ -52,27 +52,20 @@ static Status launch_row(const EmbeddingNormPlan& plan, const Operands<T>& opera
     return simt::launch(at, embedding_norm_streaming<Team, T>, operands, s);
   } else {
     const auto pitch = [](const Layout& rows) { return rows.rank == 1 ? rows.stride[0] : 0; };
-    const EvenStrides s{.table_pitch = p.table_pitch,
-                        .index_step = pitch(p.indices),
-                        .x_pitch = pitch(p.x_rows),
-                        .y_pitch = pitch(p.y_rows)};
-    return simt::launch(at, embedding_norm_resident<Row<I>, Team, T>, operands, s);
+    const Pitches s{.table_pitch = p.table_pitch,
+                    .index_step = pitch(p.indices),
+                    .x_pitch = pitch(p.x_rows),
+                    .y_pitch = pitch(p.y_rows)};
+    return simt::launch(at, embedding_norm_resident<Policy<I>, Team, T>, operands, s);
   }
-}
-
-template <class T, int Warp, int... I>
-static Status launch_variant(const EmbeddingNormPlan& plan, const Operands<T>& operands, Stream stream,
-                             std::integer_sequence<int, I...>) {
-  Status status;
-  ((plan.variant == I ? void(status = launch_row<I, T, Warp>(plan, operands, stream)) : void()), ...);
-  return status;
 }
 
 template <> Status launch<simt::Backend>(const EmbeddingNormPlan& plan, const EmbeddingNormTensors& t, Stream stream) {
   return Types::visit(plan.problem.dtype, Status{}, [&]<class T>() {
     return simt::with_warp(plan.device.warp, [&](auto warp) {
-      return launch_variant<T, decltype(warp)::value>(plan, operands_of<T>(plan.problem, t), stream,
-                                                      std::make_integer_sequence<int, variant_count>{});
+      const Operands<T> operands = operands_of<T>(plan.problem, t);
+      return visit_row<variant_count>(
+          plan.variant, [&]<int I>() { return launch_row<I, T, decltype(warp)::value>(plan, operands, stream); });
     });
   });
 }

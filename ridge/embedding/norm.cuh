@@ -1,8 +1,8 @@
-// Rows of a table by their numbers, and their norms: with the row in registers, and reading it again for each pass.
+// Gathers rows of a table and computes their norms: with the row in registers, or reading it again for each pass.
 //
-// Mode layer takes a row's statistics in two passes: the mean of distances from its first element, then the squares of
-// what these differ from it. So nothing of the size of the row's own mean is squared or rounded, and a constant row has
-// no distances at all. Mode rms has no first pass, and takes its distances from 0.
+// Mode layer computes a row's statistics in two passes: the mean of the distances from its first element, then the
+// squares of their deviations from that mean. So nothing as large as the row's own mean is squared or rounded, and a
+// constant row has distances of 0. Mode rms has no first pass; its distances are from 0.
 #pragma once
 #include <ridge/core/rows.hpp>
 #include <ridge/embedding/indices.cuh>
@@ -26,24 +26,24 @@ template <class T> struct Operands {
   bool rms;
 };
 
-// How they lie: anyhow, and where rows are contiguous and evenly spaced, and vectors contiguous.
+// Strides: any, or pitches of contiguous, evenly spaced rows; gamma and beta are then contiguous.
 struct Strides {
   std::int64_t table_pitch, table_step, gamma_step, beta_step, x_step, y_step;
   RowOffsets x_rows, y_rows, indices;
 };
-struct EvenStrides {
+struct Pitches {
   std::int64_t table_pitch, index_step, x_pitch, y_pitch;
 };
 
-// An element of x. Not a plain product: nvcc would fuse it with the difference that follows, which would then not be
-// one of the rounded x.
+// An element of x. Not a plain product: nvcc would fuse it with the difference that follows, which would then not use
+// the rounded x.
 template <class T> __device__ __forceinline__ T scaled(T value, float scale) {
   return scale == 1 ? value : T(__fmul_rn(static_cast<float>(value), scale));
 }
 
-// What x is normalised with; base and mean are 0 in mode rms.
+// Statistics that normalise x; base and mean are 0 in mode rms.
 struct RowNorm {
-  float base, mean, scale;  // base: the row's first element; mean: of the distances from it
+  float base, mean, scale;  // base: the row's first element; mean: mean of the distances from it
 
   __device__ __forceinline__ float centred(float x) const { return (x - base) - mean; }
   __device__ __forceinline__ float operator()(float x, float gamma, float beta) const {
@@ -51,12 +51,12 @@ struct RowNorm {
   }
 };
 
-template <class Team> struct RowScratch {  // of a reduction for each pass
+template <class Team> struct RowScratch {  // for the reduction of each pass
   typename Team::template Scratch<float> mean, squares;
   typename Team::template Scratch<double> wide;
 };
 
-// Of the row whose elements on this lane each(f) calls f with. All lanes of the row call.
+// The norm of a row; each(f) calls f with the elements of this lane. All lanes of the row call it.
 template <class Team, class T, class Each>
 __device__ __forceinline__ RowNorm row_norm(Each&& each, float first, const Operands<T>& a, RowScratch<Team>& scratch) {
   const float per_column = 1 / static_cast<float>(a.cols);
@@ -64,7 +64,7 @@ __device__ __forceinline__ RowNorm row_norm(Each&& each, float first, const Oper
   RowNorm norm{0, 0, 0};
   if (!a.rms) {
     norm.base = first;
-    float mean = 0;  // each distance by its share: the sum of large ones might leave the range of float32
+    float mean = 0;  // weighted distances: the sum of large ones might leave the range of float32
     each([&](float x) { mean = fmaf(x - norm.base, per_column, mean); });
     norm.mean = Team::reduce(mean, plus, scratch.mean);
   }
@@ -76,7 +76,7 @@ __device__ __forceinline__ RowNorm row_norm(Each&& each, float first, const Oper
   squares = Team::reduce(squares, plus, scratch.squares);
   const float divisor = fmaf(squares, per_column, a.eps);
   norm.scale = rsqrtf(divisor);
-  // Squares beyond float32's range, or so small that they have vanished: float64 holds those of every float.
+  // Squares overflowed float32's range or underflowed: float64 holds the squares of every float.
   if (!(divisor >= 0x1p-100f && divisor <= std::numeric_limits<float>::max())) {
     double wide = 0;
     each([&](float x) {
@@ -90,7 +90,7 @@ __device__ __forceinline__ RowNorm row_norm(Each&& each, float first, const Oper
   return norm;
 }
 
-// Team: the lanes of a row, a warp or a block.
+// Team: the lanes of a row, of a warp or a block.
 // Precondition: gridDim.x * Team::rows covers n.
 template <class Team, class T>
 __global__ void __launch_bounds__(Team::threads) embedding_norm_streaming(Operands<T> a, Strides s) {
@@ -117,28 +117,29 @@ __global__ void __launch_bounds__(Team::threads) embedding_norm_streaming(Operan
   }
 }
 
-// The units of gamma and beta that go with one of x.
+// The vectors of gamma and beta that belong to one of x.
 struct Affine {
   tile::Packed gamma, beta;
 };
 template <class T>
-__device__ __forceinline__ tile::Packed norm_unit(const RowNorm& normalised, const tile::Packed& x, const Affine& of) {
+__device__ __forceinline__ tile::Packed norm_vector(const RowNorm& normalised, const tile::Packed& x,
+                                                    const Affine& of) {
   tile::Floats<T> e = tile::unpack_floats<T>(x);
   const tile::Floats<T> gamma = tile::unpack_floats<T>(of.gamma), beta = tile::unpack_floats<T>(of.beta);
 #pragma unroll
-  for (int v = 0; v < tile::unit_elements<T>; ++v) e[v] = normalised(e[v], gamma[v], beta[v]);
+  for (int v = 0; v < tile::vector_elements<T>; ++v) e[v] = normalised(e[v], gamma[v], beta[v]);
   return tile::pack_floats<T>(e);
 }
 
-// The same with the row in registers, by 16 bytes: lane l has units l, l + lanes, l + 2 lanes, ... of it.
-// Preconditions: rows of table, x and y are contiguous, start on 16 bytes and are of whole units, at most Config::units
-// for each lane; those of x, y and indices are evenly spaced; gamma and beta are contiguous and start on 16 bytes;
-// gridDim.x * Team::rows covers n.
-template <class Row, class Team, class T>
-__global__ void __launch_bounds__(Team::threads, blocks_per_sm(Row::config))
-    embedding_norm_resident(Operands<T> a, EvenStrides s) {
-  constexpr int K = Row::config.units, V = tile::unit_elements<T>, step = Team::lanes * V;
-  constexpr int batch = K > 1 ? 2 : 1;  // units whose gamma and beta are on their way together
+// The same with the row in registers, by vectors: lane l has vectors l, l + lanes, l + 2 lanes, ... of it.
+// Preconditions: rows of table, x and y are contiguous, start on 16 bytes and are whole vectors, at most
+// Config::vectors for each lane; those of x, y and indices are evenly spaced; gamma and beta are contiguous and start
+// on 16 bytes; gridDim.x * Team::rows covers n.
+template <class Policy, class Team, class T>
+__global__ void __launch_bounds__(Team::threads, blocks_per_sm(Policy::config))
+    embedding_norm_resident(Operands<T> a, Pitches s) {
+  constexpr int K = Policy::config.vectors, V = tile::vector_elements<T>, step = Team::lanes * V;
+  constexpr int batch = K > 1 ? 2 : 1;  // vectors whose gamma and beta are in flight together
   static_assert(K % batch == 0);
   using tile::Packed;
   __shared__ RowScratch<Team> scratch;
@@ -147,7 +148,7 @@ __global__ void __launch_bounds__(Team::threads, blocks_per_sm(Row::config))
   const int cols = static_cast<int>(a.cols), first = Team::lane() * V;
   const auto has = [&](int k) { return first + k * step < cols; };
 
-  // ---- load: the index and the row are two trips to memory, and gamma and beta need not wait for either
+  // ---- load: the index and the row are two trips to memory; gamma and beta need not wait for either
   const std::int64_t row = a.indices(i * s.index_step);
   const auto load_affine = [&](int k) {
     Affine r{tile::packed_fill<T>(1), tile::packed_fill<T>(0)};
@@ -158,13 +159,13 @@ __global__ void __launch_bounds__(Team::threads, blocks_per_sm(Row::config))
   Affine ahead[batch];
 #pragma unroll
   for (int k = 0; k < batch; ++k) ahead[k] = load_affine(k);
-  Packed unit[K] = {};
+  Packed vector[K] = {};
   float base = 0;
   if (row >= 0) {
     const T* from = a.table + row * s.table_pitch;
 #pragma unroll
     for (int k = 0; k < K; ++k)
-      if (has(k)) unit[k] = tile::load_packed(from + first + k * step);
+      if (has(k)) vector[k] = tile::load_packed(from + first + k * step);
     if (!a.rms) base = static_cast<float>(scaled(from[0], a.scale));
   }
 
@@ -172,23 +173,23 @@ __global__ void __launch_bounds__(Team::threads, blocks_per_sm(Row::config))
   if (a.scale != 1) {
 #pragma unroll
     for (int k = 0; k < K; ++k) {
-      tile::Floats<T> e = tile::unpack_floats<T>(unit[k]);
+      tile::Floats<T> e = tile::unpack_floats<T>(vector[k]);
 #pragma unroll
       for (int v = 0; v < V; ++v) e[v] = __fmul_rn(e[v], a.scale);
-      unit[k] = tile::pack_floats<T>(e);
+      vector[k] = tile::pack_floats<T>(e);
     }
   }
   T* x = a.x + i * s.x_pitch + first;
 #pragma unroll
   for (int k = 0; k < K; ++k)
-    if (has(k)) tile::store_packed(x + k * step, unit[k]);
+    if (has(k)) tile::store_packed(x + k * step, vector[k]);
 
   // ---- compute
   const auto each = [&](auto&& f) {
 #pragma unroll
     for (int k = 0; k < K; ++k) {
-      tile::make_opaque(unit[k]);  // or its elements stay unpacked from pass to pass, in registers that are not there
-      if (has(k)) tile::for_elements<T>(unit[k], [&](float e, int) { f(e); });
+      tile::make_opaque(vector[k]);  // else its elements stay unpacked between passes and exceed the registers
+      if (has(k)) tile::for_elements<T>(vector[k], [&](float e, int) { f(e); });
     }
   };
   const RowNorm normalised = row_norm<Team>(each, base, a, scratch);
@@ -203,8 +204,8 @@ __global__ void __launch_bounds__(Team::threads, blocks_per_sm(Row::config))
 #pragma unroll
     for (int b = 0; b < batch; ++b)
       if (const int k = k0 + b; has(k)) {
-        tile::make_opaque(unit[k]);
-        tile::store_packed(y + k * step, norm_unit<T>(normalised, unit[k], affine[b]));
+        tile::make_opaque(vector[k]);
+        tile::store_packed(y + k * step, norm_vector<T>(normalised, vector[k], affine[b]));
       }
   }
 }

@@ -1,36 +1,35 @@
-// embedding_norm: rows of a table by their numbers, and the norm of each: what a decoder begins with, in one launch.
+// embedding_norm: rows of a table by index, and the norm of each: the start of a decoder, in one launch.
 //
 //   x[..., :] = scale * table[indices[...], :], rounded to its type
 //   y[..., :] = x / sqrt(mean of x^2 + eps) * gamma + beta             mode rms
-//               (x - mean) / sqrt(variance + eps) * gamma + beta       mode layer; variance: of a row, over its length
+//               (x - mean) / sqrt(variance + eps) * gamma + beta       mode layer; variance of a row, over its length
 //
-// x is the residual stream, and y what the first layer takes. Both are written.
+// x is the residual stream, y the input of the first layer. Both are written.
 //
-// Shapes    table [rows, cols], indices [...] of 0 to 7 axes, x and y [..., cols]; gamma and beta [cols], optional,
-//           each on its own. Strides are free; rows of whole 16-byte units that are contiguous and start on 16 bytes
-//           take the fast path, with gamma and beta that are and do.
-// Types     f32 f16 bf16, all but the indices of one, as a norm's tensors are. indices i32 or i64. 16-bit types are
-//           computed in float32.
-// Values    x is embedding's, bit for bit, and the norm is that of x as it was rounded: y is what rms_norm or
-//           layer_norm makes of x, within the roundings of both. An index below 0 or from `rows` on gives a row of
-//           zeros, for which nothing is read, and the norm of zeros: beta, or 0 without one; a plan that is asked to be
-//           checked refuses it. The variance is that of
-//           distances from the row's first element, less their mean: a row 1e4 + i * 1e-3 in float32 is right to the
-//           last bits of x - mean; one whose first element lies far from the others, to those of that distance. A
-//           constant row, or one of one element, gives beta in mode layer. Rows with NaN or an infinity give NaN (mode
-//           rms with an infinity: NaN there and beta elsewhere), and no other row does; infinite gamma does so where
-//           what it multiplies is 0 or below the normal numbers. Rows whose squares leave the range of float32 have
-//           them summed in float64; in mode layer, distances that leave it give NaN.
-// scale     finite. With 1, the default, rows are copied as they are; otherwise they are multiplied in float32 and
+// Shapes    table [rows, cols], indices [...] of 0 to 7 axes, x and y [..., cols]; gamma and beta [cols], each
+//           optional. Strides are free; contiguous rows of whole 16-byte vectors that start on 16 bytes take the fast
+//           path if gamma and beta are contiguous and start on 16 bytes too.
+// Types     f32 f16 bf16, the same for all tensors but the indices, as for a norm. indices i32 or i64. 16-bit types
+//           are computed in float32.
+// Values    x equals embedding's, bit for bit, and the norm is that of the rounded x: y is rms_norm or layer_norm of x,
+//           within the roundings of both. An index below 0 or at least `rows` gives a row of zeros, for which nothing
+//           is read, and the norm of zeros: beta, or 0 without beta; a checked plan refuses it.
+//           The variance is computed from distances to the row's first element, minus their mean: a row
+//           1e4 + i * 1e-3 in float32 is accurate to the last bits of x - mean; a row whose first element is far from
+//           the others, to the last bits of that distance. A constant row, or one of one element, gives beta in mode
+//           layer. Rows with NaN or an infinity give NaN (mode rms with an infinity: NaN there and beta elsewhere), and
+//           no other row does; infinite gamma does so where it multiplies 0 or a subnormal number. Squares that leave
+//           the range of float32 are summed in float64; in mode layer, distances that leave it give NaN.
+// scale     finite. With 1, the default, rows are copied unchanged; otherwise they are multiplied in float32 and
 //           rounded once.
-// eps       finite and not negative, added inside the root; below float32's least normal number, that number. With 0, a
-//           row of zeros gives NaN, in mode layer any constant one; and one whose deviation, in mode rms whose root of
-//           the mean of squares, is below the normal numbers has values of no meaning.
-// Aliasing  x and y overlap nothing, nor each other.
+// eps       not negative, and in float32's range, added inside the root; raised to float32's smallest normal number if
+//           below it. With 0, a constant row (mode rms: one of zeros) gives NaN, and a row whose standard deviation
+//           (mode rms: root of the mean of squares) is subnormal has meaningless values.
+// Aliasing  x and y overlap no other tensor, nor each other.
 // Empty     nothing is launched. A table without rows gives zeros and their norm.
-// Repeats   bit for bit.
-// Gradient  that of add_rms_norm or add_layer_norm, of dy, x as its sum, and dx as its dsum, gives the row's gradient,
-//           dgamma and dbeta; a row of the table has the sum, times scale, over the indices that name it.
+// Repeats   bitwise identical.
+// Gradient  The gradient of add_rms_norm or add_layer_norm, with dy, x as its sum, and dx as its dsum, gives the row's
+//           gradient, dgamma and dbeta; that of a table row is their sum over the indices that name it, times scale.
 #pragma once
 #include <ridge/core/memory.hpp>
 #include <ridge/core/plan.hpp>
@@ -61,14 +60,14 @@ struct EmbeddingNormProblem {
   bool gamma = true, beta = false;
   std::int64_t table_pitch = 0, table_step = 1;  // from row to row, from column to column
   std::int64_t gamma_step = 1, beta_step = 1, x_step = 1, y_step = 1;
-  Layout x_rows = {}, y_rows = {}, indices = {};  // of one shape, merged together
-  int alignment = 16;  // bytes that the addresses of all tensors but the indices are multiples of, 16 at most
+  Layout x_rows = {}, y_rows = {}, indices = {};  // of the same shape, merged together
+  int alignment = 16;  // common alignment in bytes of all tensors but the indices, at most 16
   bool operator==(const EmbeddingNormProblem&) const = default;
 
   // Contiguous, aligned tensors; gamma without beta.
   RIDGE_API static EmbeddingNormProblem contiguous(DType, std::int64_t rows, std::int64_t cols, std::int64_t n,
                                                    const EmbeddingNormOptions& = {});
-  // What the views need; refuses shapes or types that do not belong together, and overlap.
+  // The problem of these views. Refuses shapes or types that do not match, and overlap.
   RIDGE_API static Result<EmbeddingNormProblem> of(const EmbeddingNormTensors&, const EmbeddingNormOptions& = {});
   RIDGE_API std::string text() const;
 };
@@ -84,7 +83,7 @@ class EmbeddingNormPlan {
   DeviceInfo device;
   int variant = 0;        // row of the table in norm_variants.hpp
   std::int64_t grid = 0;  // blocks
-  bool checked = false;   // indices of no row are refused
+  bool checked = false;   // refuses indices outside of the table
 };
 
 RIDGE_API Result<EmbeddingNormPlan> plan_embedding_norm(const EmbeddingNormProblem&, const DeviceInfo&,

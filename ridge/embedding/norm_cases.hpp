@@ -12,7 +12,7 @@
 
 namespace ridge::embedding_norm_detail {
 
-// gamma and beta, as far as the case's option `inputs` has them; both where there is no such option.
+// gamma and beta, as far as the case's option `inputs` names them; both without that option.
 inline std::vector<std::string_view> case_vectors(const check::Case& c) {
   std::vector<std::string_view> names{"gamma", "beta"};
   if (!c.options.has("inputs")) return names;
@@ -22,7 +22,7 @@ inline std::vector<std::string_view> case_vectors(const check::Case& c) {
   return names;
 }
 
-// Table and indices are embedding's.
+// Table and indices as in embedding's cases.
 inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   auto types = embedding_detail::case_inputs(c);
   if (!types) return types;
@@ -30,10 +30,10 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   return types;
 }
 
-// What is known of a row's errors, in units u of float32's roundoff. Of every sum, an element's way has `additions` of
-// them at most: those of its lane, which has a 32nd of the row or less, and a tree.
-//   slip     of a distance from the mean: x - first as it is rounded, and the mean of these, each with 1/cols rounded
-//   scale    relative: the variance, whose terms are distances off by that and their own rounding; eps and root, 6 u
+// Bounds of a row's errors, with u float32's roundoff. An element passes through at most `additions` additions of a
+// sum: those of its lane, which has at most a 32nd of the row, and those of a tree.
+//   slip     error of a distance from the mean: rounding of x - first, and of their mean, each term with 1/cols rounded
+//   scale    relative error: of the variance, whose distances are off by slip and their own rounding; eps and root, 6 u
 struct RowErrors {
   double slip = 0, scale = 0;
 
@@ -44,20 +44,20 @@ struct RowErrors {
     const double of_squares = (additions + 6) * u * row.variance + 2 * slip * row.apart + 2 * slip * slip;
     scale = 6 * u + (std::isfinite(divisor) && divisor > 0 ? of_squares / divisor / 2 : 0);
   }
-  // Of x normalised to n: the distance, rounded twice; the scale; the product.
+  // Error of x normalised to n: the distance, rounded twice; the scale; the product.
   double normalised(const RowOracle& row, double x, double n, double u) const {
     return row.scale * (slip + 2 * u * std::fabs(x - row.mean)) + std::fabs(n) * (scale + 2 * u);
   }
 };
 
-// x is exact: of a product, both roundings are known. y is within its error before it is rounded into its type, and
-// beyond the type's range the infinity.
+// x is exact: both roundings of a product are known. y is within its error before it is rounded into its type, and an
+// infinity beyond the type's range.
 inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
   const std::string_view op = c.op;
   const std::int64_t rows = in[0].type.shape[0], cols = in[0].type.shape[1];
   const double scale = static_cast<float>(*c.options.real(op, "scale", 1)), eps = *c.options.real(op, "eps", 1e-5);
   const bool rms = c.options.text("mode", "rms") == "rms";
-  const double u = check::roundoff(f32), least = 0x1p-126;  // what underflows on the way
+  const double u = check::roundoff(f32), least = 0x1p-126;  // lost by underflow
   const double *gamma = nullptr, *beta = nullptr;
   const auto names = case_vectors(c);
   for (std::size_t i = 0; i < names.size(); ++i) (names[i] == "gamma" ? gamma : beta) = in[2 + i].values.data();
@@ -81,11 +81,11 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
       const double error = std::fabs(g) * (errors.normalised(oracle, e, n, u) + least * (1 + oracle.scale)) +
                            2 * u * (std::fabs(n * g) + std::fabs(b)) + least;
       double want = n * g + b;
-      // Of distances that leave float32's range.
+      // Distances that leave float32's range.
       if (!rms && std::isinf(check::round_to(f32, oracle.furthest))) want = std::numeric_limits<double>::quiet_NaN();
       if (const double stored = check::round_to(c.dtype, want); std::isinf(stored)) want = stored;
-      // An infinite gamma decides by whether what it multiplies is 0, which a number below the normal ones may become.
-      // And with eps 0, rows of numbers below the normal ones have no scale.
+      // An infinite gamma gives NaN if it multiplies 0, which a subnormal number may become. With eps 0, rows of
+      // subnormal numbers have no scale.
       const bool no_scale = std::isfinite(oracle.scale) && std::isinf(check::round_to(f32, oracle.scale));
       const bool unknown = no_scale || (std::isinf(g) && std::fabs(n) < least * (1 + oracle.scale));
       y.value.push_back(want);
@@ -125,7 +125,7 @@ inline check::CaseBook book() {
       }
       for (const char* fill : {"nan", "inf", "denormal", "ones", "constant,1e4", "constant,-0.1", "shifted,1e4"})
         each("rows=9,cols=200,n=21:fill=" + std::string(fill));
-      each("rows=9,cols=200,n=21:fill=overflow");  // squares do; in mode layer distances, but for f16's
+      each("rows=9,cols=200,n=21:fill=overflow");  // squares overflow; in mode layer distances too, except f16's
       each("rows=9,cols=2,n=21:fill=overflow");
       for (const char* scale : {"11.3137085", "-0.5", "0"}) {
         each("rows=9,cols=136,n=37:scale=" + std::string(scale));
@@ -140,12 +140,12 @@ inline check::CaseBook book() {
       each("rows=9,cols=32,n=300:warp=64");
       each("rows=9,cols=1032,n=5:warp=64");
     }
-    // Squares overflow, and distances do not.
+    // Squares overflow, distances do not.
     for (const char* type : {"f32", "bf16"})
       for (const char* scale : {"1e25", "1e-30:eps=0"})
         for (const char* cols : {"136", "9"})
           test(std::string(type) + ":rows=9,cols=" + cols + ",n=21:scale=" + scale + mode);
-    // As many units as the rows of the table keep, and one less and more of them.
+    // Around the number of vectors that the variants keep.
     for (const char* cols : {"124", "128", "132", "508", "512", "516", "2048", "2052", "4092", "4096", "4100", "8192",
                              "8196", "16384", "16388"})
       test("f32:rows=3,cols=" + std::string(cols) + ",n=5" + mode);
@@ -153,7 +153,7 @@ inline check::CaseBook book() {
                              "16384", "16392", "32768", "32776"})
       if (rms) test("bf16:rows=3,cols=" + std::string(cols) + ",n=5");
   }
-  // A decoder's first step of a few sequences, its prompt, and short rows.
+  // A decoder step of a few sequences, a prompt, and short rows.
   for (const char* type : {"bf16", "f32"})
     for (const char* size : {"rows=128256,cols=4096,n=1", "rows=128256,cols=4096,n=64", "rows=128256,cols=4096,n=8192",
                              "rows=152064,cols=3584,n=8192", "rows=50257,cols=768,n=65536"})

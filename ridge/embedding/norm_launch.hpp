@@ -1,4 +1,4 @@
-// What norm.cpp knows of norm.cu.
+// The interface of norm.cu for norm.cpp.
 #pragma once
 #include <ridge/core/backend.hpp>
 #include <ridge/core/grid.hpp>
@@ -8,7 +8,7 @@ namespace ridge::embedding_norm_detail {
 
 using Types = TypeList<float, half, bfloat16>;
 
-// Preconditions: the plan's problem has elements, and the tensors are as it says.
+// Preconditions: the plan's problem has elements, and the tensors match it.
 template <class Backend> Status launch(const EmbeddingNormPlan&, const EmbeddingNormTensors&, Stream);
 
 }  // namespace ridge::embedding_norm_detail

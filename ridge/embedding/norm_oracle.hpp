@@ -1,5 +1,5 @@
-// The norm of one row in double, by definition; shares nothing with the kernels. What a row is like besides is for the
-// tolerances of those.
+// The norm of one row in double, by definition; shares nothing with the kernels. The other statistics of a row serve
+// tolerances.
 #pragma once
 #include <cmath>
 #include <cstdint>

@@ -34,7 +34,7 @@ TEST(EmbeddingNormPlan, KeepsTheRowInTheRegistersOfAsManyLanesAsItNeeds) {
   EXPECT_EQ(chosen(problem(bf16, 4096, 8192)), "block_512");
   EXPECT_EQ(chosen(problem(f32, 4096, 8192)), "block_1k");
   EXPECT_EQ(chosen(problem(f32, 16384, 8192)), "block_4k");
-  EXPECT_EQ(chosen(problem(bf16, 4096, 1)), "block_2k");  // of a few rows, each lane has little
+  EXPECT_EQ(chosen(problem(bf16, 4096, 1)), "block_2k");  // with few rows, each lane has little work
 }
 
 TEST(EmbeddingNormPlan, OtherRowsAreReadAgain) {
@@ -80,7 +80,7 @@ TEST(EmbeddingNormPlan, ARowThatDoesNotFitSaysWhy) {
   p = fine;
   p.alignment = 8;
   expect(p, "table, gamma, beta, x or y does not start on 16 bytes");
-  expect(problem(bf16, 4104, 10), "a row has 513 units of 16 bytes, and 512 are kept");
+  expect(problem(bf16, 4104, 10), "a row has 513 vectors of 16 bytes, and 512 are kept");
   EXPECT_NE(refusal(fine, "nothing").find("one of naive warp_32"), std::string::npos);
   for (const char* row : {"naive", "strided"}) EXPECT_EQ(refusal(p, row), "");
 }
@@ -100,7 +100,7 @@ TEST(EmbeddingNormPlan, ARequestOfWrongNumbersIsRefused) {
             "embedding_norm: y.strides is 0 in an axis of 8; it must be such that elements are apart");
 }
 
-// A plan from sizes runs on contiguous tensors of these sizes, one index and one row too.
+// A plan from sizes is that of contiguous tensors, also of one index and one row.
 TEST(EmbeddingNormPlan, OfSizesIsOfContiguousTensors) {
   alignas(16) float table[64], gamma[8], x[64], y[64];
   std::int32_t indices[4];
@@ -195,7 +195,7 @@ TEST(EmbeddingNorm, IndicesThatDoNotMerge) {  // [2, 3] of six, seen as its tran
   for (std::size_t i = 1; i < 6; ++i) EXPECT_NEAR(y[i], 1, 1e-6) << i;
 }
 
-// Memory of a device, filled with the bytes of these values, and back.
+// Device memory, filled with these values; values() copies them back.
 class OnDevice {
  public:
   template <class T> OnDevice(const DeviceInfo& on, const std::vector<T>& values) : device_(on.id) {
@@ -230,8 +230,8 @@ template <class T> bool same_bytes(const std::vector<T>& a, const std::vector<T>
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
 }
 
-// Rows that lie apart, on whole units, and every second index: by each row of the table the same bits as where nothing
-// lies between them, and again in a second run.
+// Rows with gaps of whole vectors, and every second index: every variant gives the same bits as without gaps, and again
+// in a second run.
 void expect_rows_apart(const DeviceInfo& on, Norm mode) {
   constexpr std::int64_t rows = 7, cols = 264, n = 5, table_pitch = 272, x_pitch = 280, y_pitch = 264;
   const auto dense = normal<bfloat16>(rows * cols, 1);
@@ -297,14 +297,14 @@ TEST(EmbeddingNorm, cudaRowsMayLieApart) {
   for (const Norm mode : {Norm::rms, Norm::layer}) expect_rows_apart(*gpu, mode);
 }
 
-// By each row of the table: x is embedding's to the last bit, and y that of rms_norm or layer_norm of x, but that each
-// is off by roundings of its own. A sum of 520 elements is off by 250 of them at most, the root of a variance by half
-// as many, and a mean by as many of its own distances; then both round to the type.
+// For every variant, x equals embedding's bit for bit, and y equals rms_norm or layer_norm of x, except that each has
+// its own roundings. A sum of 520 elements is off by at most 250 roundings, the root of a variance by half as many, and
+// a mean by as many of its own distances; then both round to the type.
 template <class T> void expect_embedding_then_norm(const DeviceInfo& on, Norm mode, std::int64_t cols, float scale) {
   constexpr std::int64_t rows = 30, n = 40;
   const std::size_t count = static_cast<std::size_t>(n * cols);
   std::vector<std::int32_t> chosen_rows(n);
-  for (std::int32_t i = 0; i < n; ++i) chosen_rows[i] = i * 7 % 32 - 1;  // now and then out of the table
+  for (std::int32_t i = 0; i < n; ++i) chosen_rows[i] = i * 7 % 32 - 1;  // some outside of the table
   const OnDevice table(on, normal<T>(static_cast<std::size_t>(rows * cols), 4)), indices(on, chosen_rows),
       gamma(on, normal<T>(static_cast<std::size_t>(cols), 5)), beta(on, normal<T>(static_cast<std::size_t>(cols), 6)),
       x(on, std::vector<T>(count)), y(on, std::vector<T>(count)), rows_alone(on, std::vector<T>(count)),
@@ -346,7 +346,7 @@ template <class T> void expect_embedding_then_norm(const DeviceInfo& on, Norm mo
     for (std::size_t i = 0; i < count; ++i) {
       const double want = static_cast<float>(want_y[i]);
       const double g = std::fabs(static_cast<float>(of_vectors[i % static_cast<std::size_t>(cols)]));
-      const double roundings = 2 * 128 * u * (std::fabs(want) + 8 * g + 8);  // what gamma and beta go with is below 8
+      const double roundings = 2 * 128 * u * (std::fabs(want) + 8 * g + 8);  // normalised x and beta are below 8
       ASSERT_NEAR(static_cast<float>(got[i]), want, roundings + 2.1 * of_type * std::fabs(want))
           << row.name << " " << i << " of " << cols << " columns";
     }
@@ -369,8 +369,8 @@ TEST(EmbeddingNorm, cudaIsEmbeddingAndThenANorm) {
   expect_embedding_then_norm(*gpu);
 }
 
-// Rows of one table in mode layer, by each row of the plan's: numbers whose squares overflow, and not those of their
-// distances; a first element far from the others; 1e4 + i * 1e-3.
+// Rows in mode layer, by every variant: numbers whose squares overflow while those of their distances do not; a first
+// element far from the others; 1e4 + i * 1e-3.
 TEST(EmbeddingNorm, MeansFarFromZero) {
   constexpr std::int64_t rows = 3, cols = 64;
   std::vector<float> table(rows * cols), x(table.size()), y(table.size());
@@ -403,7 +403,7 @@ TEST(EmbeddingNorm, MeansFarFromZero) {
   EXPECT_GT(ran, 4);
 }
 
-// What is outside of one row is nothing to another one: its NaN stays there, and what an index does not name is zeros.
+// Rows are independent: NaN stays in its row, and an index outside of the table gives zeros.
 TEST(EmbeddingNorm, ARowWithNanIsAlone) {
   constexpr std::int64_t cols = 8;
   alignas(16) float table[3 * cols], x[4 * cols], y[4 * cols];
@@ -428,7 +428,7 @@ TEST(EmbeddingNorm, ARowWithNanIsAlone) {
     }
 }
 
-// By name: the options' sentences, and vectors that are left out.
+// By name: sentences on options, and omitted vectors.
 TEST(EmbeddingNorm, ByName) {
   const OpInfo& op = **find_op("embedding_norm");
   alignas(16) float table[] = {1, 1, 2, 2}, beta[] = {5, 6}, x[2], y[2];

@@ -7,10 +7,10 @@ namespace ridge {
 
 using namespace embedding_detail;
 
-// What a row of the table is about.
+// The checklist item of a table row.
 static std::string_view checklist_item(const Variant& row) {
   if (row.config.method == Method::element) return {};
-  return row.config.units > 1 ? "coarsening" : "coalescing";
+  return row.config.vectors > 1 ? "coarsening" : "coalescing";
 }
 
 static Result<std::vector<TensorType>> infer(Views in, const Options&) {
@@ -39,17 +39,17 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
   });
 }
 
-static const RegisterOp registered(
-    {.name = "embedding",
-     .family = "embedding",
-     .summary = "rows of a table by their numbers; zeros where there is no such row",
-     .inputs = {"table", "indices"},
-     .outputs = {"y"},
-     .dtypes = {f32, f16, bf16},
-     .options = {{"scale", "number", "default 1"},
-                 {"checked", "0|1", "indices of no row are refused, for which a GPU is waited for; default 0"}},
-     .variants = variant_infos(variants, checklist_item),
-     .infer = infer,
-     .plan = plan_by_name});
+static const RegisterOp registered({.name = "embedding",
+                                    .family = "embedding",
+                                    .summary = "rows of a table by index; zeros where there is no such row",
+                                    .inputs = {"table", "indices"},
+                                    .outputs = {"y"},
+                                    .dtypes = {f32, f16, bf16},
+                                    .options = {{"scale", "number", "of the rows", "1"},
+                                                {"checked", "0|1",
+                                                 "indices of no row are refused, for which a GPU is waited for", "0"}},
+                                    .variants = variant_infos(variants, checklist_item),
+                                    .infer = infer,
+                                    .plan = plan_by_name});
 
 }  // namespace ridge

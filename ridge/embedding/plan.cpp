@@ -85,11 +85,12 @@ static Status validate(const EmbeddingProblem& p) {
 static std::string fits(const Variant& row, const EmbeddingProblem& p) {
   const Config& c = row.config;
   if (c.method == Method::element) return {};
-  const std::int64_t unit = unit_elements(p.dtype);
+  const std::int64_t vector = vector_elements(p.dtype);
   if (p.table_step != 1 || p.y_step != 1) return "a row's elements are not contiguous";
   if (p.y_rows.rank > 1) return "rows of y or indices are not evenly spaced";
-  if (p.cols % unit != 0) return "cols not a multiple of " + std::to_string(unit);
-  if (p.table_pitch % unit != 0 || (p.y_rows.rank == 1 && p.y_rows.stride[0] % unit != 0) || p.alignment < unit_bytes)
+  if (p.cols % vector != 0) return "cols not a multiple of " + std::to_string(vector);
+  if (p.table_pitch % vector != 0 || (p.y_rows.rank == 1 && p.y_rows.stride[0] % vector != 0) ||
+      p.alignment < vector_bytes)
     return "rows do not start on 16 bytes";
   if (items_of(c, p) >= Divider::limit) return "more than 2^31 pieces of work";
   return {};
@@ -99,7 +100,7 @@ static Cost cost(const EmbeddingProblem& p) {
   const double elements = static_cast<double>(p.n) * static_cast<double>(p.cols);
   const double size = static_cast<double>(size_of(p.dtype));
   Cost c;
-  // Of indices that repeat, a row may be read once; that no plan knows. A table is read once at most.
+  // Repeated indices may read a row only once, which no plan knows. A table is read at most once.
   const double table = static_cast<double>(p.rows) * static_cast<double>(p.cols);
   c.bytes_read = std::min(elements, table) * size + static_cast<double>(p.n) * static_cast<double>(size_of(p.index));
   c.bytes_written = elements * size;
@@ -111,7 +112,7 @@ static roofline::Kernel kernel_of(const Variant& row, const EmbeddingProblem& p)
   const Config& c = row.config;
   const double elements = static_cast<double>(p.n) * static_cast<double>(p.cols);
   const double size = static_cast<double>(size_of(p.dtype));
-  const bool units = c.method == Method::units;
+  const bool vectors = c.method == Method::vectors;
   roofline::Kernel k;
   k.cost = cost(p);
   k.blocks = grid_of(c, p);
@@ -119,9 +120,9 @@ static roofline::Kernel kernel_of(const Variant& row, const EmbeddingProblem& p)
   k.bytes_read = k.cost.bytes_read;
   k.bytes_written = k.cost.bytes_written;
   k.trips = 2;  // the index, and the row
-  k.trip_bytes = static_cast<double>(block_items(c)) * (units ? unit_bytes : size);
-  k.clocks = elements / 32 / 4 * (units ? 25.0 / static_cast<double>(unit_elements(p.dtype)) : 90);
-  if (c.units > 1) k.overlap = 6;
+  k.trip_bytes = static_cast<double>(block_items(c)) * (vectors ? vector_bytes : size);
+  k.clocks = elements / 32 / 4 * (vectors ? 25.0 / static_cast<double>(vector_elements(p.dtype)) : 90);
+  if (c.vectors > 1) k.overlap = 6;
   return k;
 }
 
@@ -162,7 +163,7 @@ Status EmbeddingPlan::run(const TensorView& table, const TensorView& indices, co
                           Stream stream) const {
   auto given = EmbeddingProblem::of(table, indices, y, problem.scale);
   if (!given) return given.error();
-  // Tensors that start on rounder addresses than were planned for are as good.
+  // Tensors may have a higher alignment than planned.
   given->alignment = std::min(given->alignment, problem.alignment);
   if (*given != problem) return not_as_planned(op, given->text(), problem.text());
   RIDGE_TRY(check_device(op, y.device, device));

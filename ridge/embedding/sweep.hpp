@@ -1,5 +1,5 @@
-// embedding and embedding_norm as models have them: what `ridge bench --sweep` draws. The words of texts, places and
-// kinds of tokens, and the large tables with short rows of recommendation.
+// The distribution of embedding and embedding_norm in models, from which `ridge bench --sweep` draws: words of texts,
+// positions and types of tokens, and the large tables with short rows of recommendation.
 #pragma once
 #include <ridge/check/case.hpp>
 #include <ridge/check/draw.hpp>
@@ -31,14 +31,14 @@ inline std::string draw(Draw& d) {
 
   check::Case c{.op = {}, .dtype = dtype, .dims = {{"rows", rows}, {"cols", cols}, {"n", n}}, .options = {}};
   if (b > 1) c.dims.emplace_back("b", b);
-  if (d.chance(70)) c.dims.emplace_back("wide", 1);   // PyTorch's indices are of 64 bits
+  if (d.chance(70)) c.dims.emplace_back("wide", 1);   // PyTorch's indices have 64 bits
   if (d.chance(10)) c.options.set("scale", "45.25");  // the root of the width, as in some models
   if (d.chance(5)) c.options.set("place", d.chance(50) ? "offset" : "padded");
   return c.text();
 }
 
-// embedding_norm: the words of a prompt or of the next step, and the norm of a model's first layer, which has no beta
-// but in mode layer.
+// embedding_norm: the words of a prompt or of the next step, and the norm of a model's first layer, with beta only in
+// mode layer.
 inline std::string draw_norm(Draw& d) {
   std::int64_t rows = d.size(30000, 260000), cols = d.size(512, 8192);
   std::int64_t n = d.chance(60) ? d.log_uniform(1, 128) : d.size(128, 65536);

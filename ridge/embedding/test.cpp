@@ -19,7 +19,7 @@ std::string chosen(const EmbeddingProblem& p) {
   return plan ? std::string(variants[plan->variant].name) : std::string(plan.error().message());
 }
 
-TEST(EmbeddingPlan, RowsOnSixteenBytesGoByUnits) {
+TEST(EmbeddingPlan, RowsOnSixteenBytesGoByVectors) {
   EXPECT_TRUE(chosen(EmbeddingProblem::contiguous(bf16, 50257, 768, 65536)).starts_with("units"));
   EXPECT_EQ(chosen(EmbeddingProblem::contiguous(bf16, 50257, 770, 65536)), "naive");
   EmbeddingProblem p = EmbeddingProblem::contiguous(f32, 100, 64, 10);
@@ -27,7 +27,7 @@ TEST(EmbeddingPlan, RowsOnSixteenBytesGoByUnits) {
   EXPECT_EQ(chosen(p), "naive");
 }
 
-// A plan from sizes runs on contiguous tensors of these sizes, one index and one row too.
+// A plan from sizes is that of contiguous tensors, also of one index and one row.
 TEST(EmbeddingPlan, OfSizesIsOfContiguousTensors) {
   std::vector<float> table(64), y(64);
   std::vector<std::int32_t> indices(4);
@@ -53,7 +53,7 @@ TEST(EmbeddingPlan, ARefusalSaysWhy) {
             "embedding: y is overlapping table; it must be apart from it");
 }
 
-// A plan with NaN would equal no problem that a run brings, itself neither.
+// A plan with NaN would equal no problem of a run, not even itself.
 TEST(EmbeddingPlan, AScaleIsFinite) {
   EmbeddingProblem p = EmbeddingProblem::contiguous(f32, 100, 64, 10);
   for (const float scale : {NAN, INFINITY, -INFINITY}) {

@@ -1,4 +1,4 @@
-// What the command line's check and bench know of the histogram.
+// Registers the cases of the histogram for the command line's check and bench.
 #include <ridge/histogram/cases.hpp>
 
 namespace ridge::histogram_detail {

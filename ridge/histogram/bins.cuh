@@ -1,4 +1,4 @@
-// Which bin a sample is in: a guess in the sample's own precision, and float64 where the guess is too near an edge.
+// The bin of a sample: a guess in the sample's own precision, and float64 if the guess is too near an edge.
 #pragma once
 #include <ridge/core/dtype.hpp>
 #include <ridge/simt/simt.hpp>
@@ -9,7 +9,7 @@
 
 namespace ridge::histogram_detail {
 
-// What a sample is compared as. Every value of the sample's type is one of these, exactly.
+// The type that samples are compared in. It represents every value of the sample's type exactly.
 template <class T> struct ValueType { using type = T; };
 template <> struct ValueType<half> { using type = float; };
 template <> struct ValueType<bfloat16> { using type = float; };
@@ -21,24 +21,24 @@ __device__ __forceinline__ double floor_of(double x) { return ::floor(x); }
 __device__ __forceinline__ float magnitude(float x) { return fabsf(x); }
 __device__ __forceinline__ double magnitude(double x) { return ::fabs(x); }
 
-// count even bins over [lo, hi], for values of type V: float, double, int32_t or int64_t.
+// count uniform bins over [lo, hi], for values of type V: float, double, int32_t or int64_t.
 //
-// Preconditions (validated by the plan): 1 <= count <= 2^30, lo < hi finite, step >= 2^-47 max(|lo|, |hi|). They hold
-// the errors of edges and of positions in float64 together under half a bin.
+// Preconditions (validated by the plan): 1 <= count <= 2^30, lo < hi finite, step >= 2^-47 max(|lo|, |hi|). They keep
+// the errors of edges and of positions in float64 together below half a bin.
 template <class V> struct Bins {
   using Guess = std::conditional_t<sizeof(V) == 4, float, double>;
   static constexpr bool whole_numbers = std::is_integral_v<V>;
 
-  V first, last;  // the least and the greatest V in [lo, hi]; first > last where there is none
+  V first, last;  // the smallest and the largest V in [lo, hi]; first > last if there is none
   Guess origin;   // position = (x - origin) * scale + offset, in bins from lo
   Guess scale, offset;
-  Guess margin;  // a position at most this far from the middle of a bin is certainly in it; -1: none is
+  Guess margin;  // a position at most this far from the middle of a bin is certain to be in it; -1: none is
   double lo, step, per_unit;
   int count;
 
   static Bins of(std::int64_t count, double lo, double hi);
 
-  // The bins of N samples, and `none` for what is not counted. Without a branch, but for guesses too near an edge.
+  // The bins of N samples, `none` for samples that are not counted. Branches only for guesses too near an edge.
   template <int N, class T>
   __device__ __forceinline__ void find(const simt::vec<T, N>& x, int none, int (&bin)[N]) const {
     bool near_edge[N], any_near = false;
@@ -57,7 +57,7 @@ template <class V> struct Bins {
       RIDGE_UNROLL
       for (int v = 0; v < N; ++v) near |= unsigned{near_edge[v]} << v;
 #pragma unroll 1
-      for (; near != 0; near &= near - 1) {  // mostly one: the code is there once, and taken once by a warp
+      for (; near != 0; near &= near - 1) {  // mostly one sample: not unrolled, so a warp executes the code once
         const int which = __ffs(static_cast<int>(near)) - 1;
         V value{};
         RIDGE_UNROLL
@@ -69,26 +69,26 @@ template <class V> struct Bins {
     }
   }
 
-  // By the edges themselves; the position in float64 is wrong by less than half a bin, so one edge decides.
+  // Compares with an edge itself; the position in float64 is off by less than half a bin, so one edge decides.
   // Precondition: first <= x <= last.
   __device__ __forceinline__ int find_exact(V x) const {
     const double nearest = ::rint((static_cast<double>(x) - lo) * per_unit);
     return min(static_cast<int>(nearest) - is_below(x, edge(nearest)), count - 1);
   }
 
-  // Rounded twice, as NumPy's is; a fused multiply-add would differ in the last bit.
+  // Rounded twice, as in NumPy; a fused multiply-add would differ in the last bit.
   __device__ __forceinline__ double edge(double k) const { return __dadd_rn(__dmul_rn(k, step), lo); }
 
  private:
   __device__ __forceinline__ Guess distance(V x) const {
-    if constexpr (whole_numbers) {  // modulo 2^32 or 2^64: never an overflow, and right because first <= x
+    if constexpr (whole_numbers) {  // modulo 2^32 or 2^64: never overflows, correct because first <= x
       using U = std::make_unsigned_t<V>;
       return static_cast<Guess>(static_cast<U>(static_cast<U>(x) - static_cast<U>(first)));
     } else {
       return x - origin;
     }
   }
-  // x < edge, exactly, also for an int64_t that no double equals.
+  // x < edge, exactly, even if no double equals the int64_t.
   static __device__ __forceinline__ bool is_below(V x, double edge) {
     const double rounded = static_cast<double>(x);
     if constexpr (sizeof(V) == 8 && whole_numbers)
@@ -108,10 +108,10 @@ template <class V> Bins<V> Bins<V>::of(std::int64_t count, double lo, double hi)
   b.step = (hi - lo) / static_cast<double>(count);
   b.per_unit = static_cast<double>(count) / (hi - lo);
   b.count = static_cast<int>(count);
-  // No V in the range: first > last, and a guess that is always certain.
+  // Without a V in the range: first > last, and a guess that is always certain.
   b.first = 1, b.last = 0, b.offset = Guess(0.5), b.margin = Guess(0.5);
 
-  // int64's greatest value is no double: `most` is 2^63, which only a greater lo leaves without any.
+  // int64's maximum is no double: `most` is 2^63, and only lo at or above it leaves no values.
   const double least = static_cast<double>(Limits::lowest()), most = static_cast<double>(Limits::max());
   if (hi < least || lo > most ||
       (whole_numbers && (std::floor(hi) < std::ceil(lo) || (sizeof(V) == 8 && std::ceil(lo) >= most))))
@@ -123,7 +123,7 @@ template <class V> Bins<V> Bins<V>::of(std::int64_t count, double lo, double hi)
     b.first = std::ceil(low) <= least ? Limits::lowest() : static_cast<V>(std::ceil(low));
     b.last = std::floor(high) >= most ? Limits::max() : static_cast<V>(std::floor(high));
     offset = (static_cast<double>(b.first) - lo) * b.per_unit;
-    // Whole-number edges: half a number on, no whole number is on an edge, and it is still in the same bin.
+    // Whole-number edges: moved by half a number, no whole number is on an edge, and each stays in its bin.
     if (std::floor(lo) == lo && std::floor(b.step) == b.step) offset += 0.5 * b.per_unit;
     exact_distance = static_cast<double>(b.last) - static_cast<double>(b.first) < (sizeof(V) == 4 ? 0x1p24 : 0x1p53);
   } else {
@@ -135,7 +135,7 @@ template <class V> Bins<V> Bins<V>::of(std::int64_t count, double lo, double hi)
     offset = (static_cast<double>(b.origin) - lo) * b.per_unit;
     exact_distance = lo == 0;
   }
-  // How far the guess can be from the truth, in bins: what is rounded, and how the edges are.
+  // Bound of the guess's error, in bins: its roundings, and those of the edges.
   const bool exact_scale = static_cast<double>(static_cast<Guess>(b.per_unit)) == b.per_unit,
              shift = is_power_of_two(b.per_unit);
   const int roundings = !exact_distance + !exact_scale + !shift + (offset != 0);
@@ -151,8 +151,8 @@ template <class V> Bins<V> Bins<V>::of(std::int64_t count, double lo, double hi)
   return b;
 }
 
-// What a table of counters is indexed by. Bytes are counted by value, and values are sorted into bins at the end; the
-// others by their bin, with one row more for what is not counted, so that counting needs no branch.
+// Keys that index a table of counters. Bytes are counted by value, and values are mapped to bins at the end; other
+// types by bin, with one more row for samples that are not counted, so that counting needs no branch.
 template <class T> struct Keys {
   Bins<Value<T>> bins;
 
@@ -160,7 +160,7 @@ template <class T> struct Keys {
   template <int N> __device__ __forceinline__ void find(const simt::vec<T, N>& x, int (&key)[N]) const {
     bins.find(x, bins.count, key);
   }
-  // The bin of a row, or -1.
+  // The bin of a key, or -1.
   __device__ __forceinline__ int bin(int key) const { return key < bins.count ? key : -1; }
 };
 
@@ -181,7 +181,7 @@ template <> struct Keys<std::uint8_t> {
   }
 };
 
-// One sample.
+// The key of one sample.
 template <class T> __device__ __forceinline__ int find_key(const Keys<T>& keys, T x) {
   int key[1];
   keys.find(simt::vec<T, 1>{x}, key);

@@ -24,7 +24,7 @@ inline CaseBins bins_of(const check::Case& c) {
     std::from_chars(text.data(), text.data() + text.size(), value);
   };
   b.bins = c.dim("bins", 256);
-  if (c.options.has("bins")) number(c.options.text("bins"), b.bins);  // as an option, it is the operator's word too
+  if (c.options.has("bins")) number(c.options.text("bins"), b.bins);  // also an option of the operator
   if (c.dtype == i8) b.lo = -128, b.hi = 128;
   if (c.options.has("range")) {
     const std::string_view range = c.options.text("range");
@@ -40,7 +40,7 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
   return {{oracle(in[0].values, bins, lo, hi), std::vector<double>(static_cast<std::size_t>(bins), 0.0)}};
 }
 
-// With the default fill, every third sample is an edge, or what lies next to one in the sample's type.
+// With the default fill, every third sample is an edge, or its neighbour in the sample's type.
 inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in) {
   if (c.options.has("fill")) return;
   const auto [bins, lo, hi] = bins_of(c);
@@ -48,7 +48,7 @@ inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in
   for (std::size_t i = 0; i < in[0].values.size(); i += 3) {
     const double edge = edges[i / 9 % edges.size()], side = static_cast<double>(i / 3 % 3) - 1;
     const double neighbour = edge + side * (is_floating(c.dtype) ? 2 * check::rounding_error(c.dtype, edge) : 1);
-    double least = -HUGE_VAL, most = HUGE_VAL;  // what the type holds
+    double least = -HUGE_VAL, most = HUGE_VAL;  // range of the type
     if (!is_floating(c.dtype)) {
       const double half_range = std::ldexp(1.0, static_cast<int>(8 * size_of(c.dtype)) - 1);
       least = c.dtype == u8 ? 0 : -half_range;
@@ -82,7 +82,7 @@ inline check::CaseBook book() {
   }
   for (const char* fill : {"nan", "inf", "overflow", "denormal", "ones", "ints"})
     test("f32" + bytes + "5000" + range + ":fill=" + fill);
-  // Skew: all samples in one bin, most in a few, and more of one than an 8-bit counter holds.
+  // Skew: all samples in one bin, most in a few, and more in one than an 8-bit counter holds.
   for (const char* fill : {"constant,7", "zipf", "uniform"})
     for (const char* type : {"u8", "i8", "i32", "i64", "f32", "f16", "bf16", "f64"})
       test(std::string(type) + bytes + "9001:range=0,256:fill=" + fill);
@@ -94,7 +94,7 @@ inline check::CaseBook book() {
     for (const char* bins : {"1", "10", "1000"}) test(type + bytes + "5000,bins=" + bins + ":fill=uniform");
     test(type + bytes + "5000:fill=uniform:range=-20.5,99.5:bins=7");
   }
-  // Bins: one, a few, more than fit in shared memory with 32, 8 and 1 copies, and packed; edges that no type holds.
+  // Bins: one, a few, more than fit in shared memory with 32, 8 and 1 copies, and packed; edges no type represents.
   for (const char* bins :
        {"1", "2", "3", "10", "255", "257", "1000", "1815", "1816", "7000", "20000", "65536", "120000"})
     test("f32:n=5003,bins=" + std::string(bins) + range);
@@ -104,11 +104,11 @@ inline check::CaseBook book() {
     test(type + bytes + "5003:bins=64:range=1000,1001");
     test(type + bytes + "5003:bins=300:range=0,300");
   }
-  test("f32:n=5003:bins=4096:range=16777217,16777218");  // bins narrower than float32's numbers are apart
+  test("f32:n=5003:bins=4096:range=16777217,16777218");  // bins narrower than the spacing of float32
   test("f32:n=5003:bins=64:range=-3.4e38,3.4e38");
   test("f32:n=5003:bins=64:range=1e-44,1e-43:fill=denormal");
   test("f64:n=5003:bins=64:range=-8e307,8e307");
-  test("f32:n=5003:bins=64:range=1e39,1e40");  // nothing in float32 is there
+  test("f32:n=5003:bins=64:range=1e39,1e40");  // no float32 is in the range
   for (const char* type : {"i32", "i64"}) {
     test(type + bytes + "5003:bins=256:range=0,256");
     test(type + bytes + "5003:bins=7:range=-10,90");

@@ -1,4 +1,4 @@
-// Where counts go: the result in global memory, and a block's own counters in shared memory.
+// Destinations of counts: the result in global memory, and a block's privatised counters in shared memory.
 #pragma once
 #include <ridge/histogram/variants.hpp>
 #include <ridge/simt/simt.hpp>
@@ -19,7 +19,7 @@ struct Counts {
     if (wide) static_cast<unsigned long long*>(data)[bin * stride] = 0;
     else static_cast<unsigned*>(data)[bin * stride] = 0;
   }
-  // By a block that works alone, instead of a launch of its own.
+  // By a block that works alone, instead of a separate launch.
   __device__ __forceinline__ void clear_all(int bins) const {
     for (int bin = static_cast<int>(threadIdx.x); bin < bins; bin += static_cast<int>(blockDim.x)) clear(bin);
   }
@@ -31,17 +31,17 @@ __global__ void __launch_bounds__(256) histogram_clear(Counts counts, int bins) 
   if (bin < bins) counts.clear(bin);
 }
 
-// A block's counters.                               words: [rows][copies] 32 bits, or [rows / 2] pairs of 16 bits
+// A block's privatised counters.                    words: [rows][copies] 32 bits, or [rows / 2] pairs of 16 bits
 //
-// With 32 copies lane l counts in column l, and column l is bank l: the lanes of a warp never meet, whatever the data.
-// With fewer, 32 / copies lanes share a column, and meet where their rows are equal modulo 32 / copies.
-template <class Row> struct SharedTable {
-  static constexpr Config c = Row::config;
+// With 32 copies lane l counts in column l, and column l is bank l: a warp never has conflicts, whatever the data. With
+// fewer, 32 / copies lanes share a column, and conflict where their rows are equal modulo 32 / copies.
+template <class Policy> struct SharedTable {
+  static constexpr Config c = Policy::config;
   static constexpr bool packed = c.counter_bits == 16;
   static_assert(!packed || c.copies == 1);
   static_assert((c.copies & (c.copies - 1)) == 0);
 
-  unsigned *words, *column;  // column: where this thread counts row 0
+  unsigned *words, *column;  // column: this thread's counter of row 0
   int rows;
 
   __device__ __forceinline__ SharedTable(unsigned* shared, int row_count)
@@ -52,11 +52,11 @@ template <class Row> struct SharedTable {
     for (int i = static_cast<int>(threadIdx.x); i < word_count(); i += c.threads) words[i] = 0;
   }
 
-  // Packed: a counter that reaches 2^15 gives 2^15 to the result, so that it holds what comes until the next barrier,
-  // before which a block adds less than 2^15. Exactly one thread sees the counter's highest bit turn.
+  // Packed: a counter that reaches 2^15 flushes 2^15 to the result, so that it cannot overflow before the next barrier,
+  // until which a block adds less than 2^15. Exactly one thread sees the counter's highest bit flip.
   template <class T>
-  __device__ __forceinline__ void give_away_if_full(int key, unsigned old, unsigned added, const Keys<T>& keys,
-                                                    const Counts& counts) const {
+  __device__ __forceinline__ void flush_if_full(int key, unsigned old, unsigned added, const Keys<T>& keys,
+                                                const Counts& counts) const {
     const unsigned one = 1u << (key & 1) * 16;
     if (((old ^ (old + one * added)) & 0x80008000u) == 0) return;
     atomicAdd(&words[key >> 1], 0u - (one << 15));
@@ -65,13 +65,13 @@ template <class Row> struct SharedTable {
   template <class T>
   __device__ __forceinline__ void add(int key, unsigned amount, const Keys<T>& keys, const Counts& counts) const {
     if constexpr (packed) {
-      give_away_if_full(key, atomicAdd(&words[key >> 1], amount << (key & 1) * 16), amount, keys, counts);
+      flush_if_full(key, atomicAdd(&words[key >> 1], amount << (key & 1) * 16), amount, keys, counts);
     } else {
       atomicAdd(&column[key * c.copies], amount);
     }
   }
 
-  // One sample each. Packed: the additions first, so that none waits for another's answer.
+  // Adds one sample to each counter. Packed: all additions first, so that none waits for another's result.
   template <int V, class T>
   __device__ __forceinline__ void add_each(const int (&key)[V], const Keys<T>& keys, const Counts& counts) const {
     if constexpr (packed) {
@@ -82,7 +82,7 @@ template <class Row> struct SharedTable {
       for (int v = 0; v < V; ++v) full |= (old[v] + (1u << (key[v] & 1) * 16)) ^ old[v];
       if ((full & 0x80008000u) == 0) return;
       RIDGE_UNROLL
-      for (int v = 0; v < V; ++v) give_away_if_full(key[v], old[v], 1, keys, counts);
+      for (int v = 0; v < V; ++v) flush_if_full(key[v], old[v], 1, keys, counts);
     } else {
       RIDGE_UNROLL
       for (int v = 0; v < V; ++v) add(key[v], 1, keys, counts);
@@ -97,7 +97,7 @@ template <class Row> struct SharedTable {
         count = words[key >> 1] >> (key & 1) * 16 & 0xffffu;
       } else {
 #pragma unroll 4
-        for (int i = 0; i < c.copies; ++i)  // each thread from another copy on, or all would read one bank
+        for (int i = 0; i < c.copies; ++i)  // each thread starts at another copy, or all would read one bank
           count += words[key * c.copies + (i + static_cast<int>(threadIdx.x)) % c.copies];
       }
       if (count == 0) continue;

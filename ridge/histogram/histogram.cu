@@ -1,15 +1,14 @@
 // Instantiates the table of variants.hpp and launches the row that a plan chose.
+#include <ridge/core/table.hpp>
 #include <ridge/histogram/global.cuh>
 #include <ridge/histogram/launch.hpp>
 #include <ridge/histogram/shared.cuh>
 #include <ridge/histogram/strided.cuh>
 
-#include <utility>
-
 namespace ridge::histogram_detail {
 
-// A row of the table as a type: nvcc takes no namespaced class value as a kernel's template argument.
-template <int I> struct Row { static constexpr Config config = variants[I].config; };
+// Policy of row I of the table, a type: nvcc takes no namespaced class value as a kernel's template argument.
+template <int I> struct Policy { static constexpr Config config = variants[I].config; };
 
 struct Arguments {
   const HistogramPlan& plan;
@@ -32,7 +31,7 @@ template <class T> static Keys<T> keys_of(const HistogramProblem& p) {
   else return {bins};
 }
 
-// Samples before the first that starts on an access.
+// Number of samples before the first aligned access.
 template <class T> static int head_of(const T* x, std::int64_t n, Config c) {
   if (access_elements(c, sizeof(T)) == 1) return 0;
   const auto bytes =
@@ -54,27 +53,21 @@ template <int I, class T> static Status launch_row(const Arguments& args) {
       shape.rank = p.x.rank;
       for (int axis = 0; axis < p.x.rank; ++axis)
         shape.shape[axis] = p.x.shape[axis], shape.stride[axis] = p.x.stride[axis];
-      return simt::launch(at, histogram_strided<Row<I>, T>, x, n, shape, keys, args.counts);
+      return simt::launch(at, histogram_strided<Policy<I>, T>, x, n, shape, keys, args.counts);
     } else if constexpr (c.table == Table::none) {
-      return simt::launch(at, histogram_global<Row<I>, T>, x, n, keys, args.counts);
+      return simt::launch(at, histogram_global<Policy<I>, T>, x, n, keys, args.counts);
     } else {
-      return simt::launch(at, histogram_shared<Row<I>, T>, x, n, head_of(x, n, c), keys, args.counts);
+      return simt::launch(at, histogram_shared<Policy<I>, T>, x, n, head_of(x, n, c), keys, args.counts);
     }
   } else {
     return Status::error(Code::unsupported, "histogram: a row that does not take this type");  // refused by fits()
   }
 }
 
-template <class T, int... I> static Status launch_variant(const Arguments& args, std::integer_sequence<int, I...>) {
-  Status status;
-  ((args.plan.variant == I ? void(status = launch_row<I, T>(args)) : void()), ...);
-  return status;
-}
-
 template <> Status launch<simt::Backend>(const HistogramPlan& plan, const void* x, void* counts, Stream stream) {
   const HistogramProblem& p = plan.problem;
   const Arguments args{plan, x, {counts, p.counts.stride[0], p.counts_dtype == DType::i64}, stream};
-  // A block that works alone clears the counts itself, where it has a barrier to stand on.
+  // A block that works alone clears the counts itself, if it has a table, and so a barrier.
   if (plan.grid != 1 || variants[plan.variant].config.table == Table::none) {
     const int bins = static_cast<int>(p.bins());
     RIDGE_TRY(simt::launch(args.at((bins + 255) / 256, 256), histogram_clear, args.counts, bins));
@@ -82,7 +75,7 @@ template <> Status launch<simt::Backend>(const HistogramPlan& plan, const void* 
   if (plan.grid == 0) return {};
   const DType samples = p.dtype == DType::i8 ? DType::u8 : p.dtype;
   return SampleTypes::visit(samples, Status{}, [&]<class T>() {
-    return launch_variant<T>(args, std::make_integer_sequence<int, variant_count>{});
+    return visit_row<variant_count>(plan.variant, [&]<int I>() { return launch_row<I, T>(args); });
   });
 }
 

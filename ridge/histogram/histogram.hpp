@@ -1,19 +1,19 @@
-// Histogram: counts[k] = how many samples of x fall in bin k of `bins` even bins over [lo, hi].
+// Histogram: counts[k] = number of samples of x in bin k of `bins` uniform bins over [lo, hi].
 //
 // Bins      Edge k is the float64 number lo + k * ((hi - lo) / bins), and edge `bins` is hi: numpy.linspace's edges.
-//           Bin k holds the samples with edge k <= x < edge k+1; the last bin also holds x == hi. A sample is compared
-//           exactly, whatever its type, so the counts are those of numpy.histogram(x.astype(float64), bins, (lo, hi))
+//           Bin k contains the samples with edge k <= x < edge k+1; the last bin also x == hi. Samples of all types are
+//           compared exactly, so the counts are those of numpy.histogram(x.astype(float64), bins, (lo, hi))
 //           on every device. Samples below lo, samples above hi and NaN are not counted.
-// Range     lo < hi, finite, and hi - lo finite; a bin may not be narrower than float64 can tell apart near lo and hi
+// Range     lo < hi, finite, and hi - lo finite; a bin must not be narrower than float64 can resolve near lo and hi
 //           (bins * 2^-47 of the larger magnitude). i8 and u8 have a default, all their values: -128,128 and 0,256, so
-//           that 256 bins (the default number) are the byte histogram. Other types must be given a range: finding it
-//           in the data, as numpy.histogram and torch.histc do by default, is a pass and a synchronisation of its own.
-// Shapes    x is of any shape and strides, counts of shape [bins] with any stride but 0; bins from 1 to 2^30. Where
-//           x is contiguous every variant serves it, at any alignment of its elements.
-// Types     x: u8 i8 i32 i64 f16 bf16 f32 f64. counts: i64, or i32, refused where x has 2^31 samples or more.
+//           that 256 bins (the default number) are the byte histogram. Other types need a range: finding it in the
+//           data, as numpy.histogram and torch.histc do by default, would take another pass and a synchronisation.
+// Shapes    x has any shape and strides, counts shape [bins] and any stride but 0; bins from 1 to 2^30. Every variant
+//           accepts a contiguous x, at any alignment of its elements.
+// Types     x: u8 i8 i32 i64 f16 bf16 f32 f64. counts: i64, or i32, refused if x has 2^31 samples or more.
 // Empty     counts are all 0.
 // Aliasing  counts may not overlap x.
-// Repeats   bit for bit: integer sums are the same in any order.
+// Repeats   bitwise identical: integer sums are the same in any order.
 #pragma once
 #include <ridge/core/memory.hpp>
 #include <ridge/core/plan.hpp>
@@ -37,13 +37,13 @@ struct HistogramProblem {
   std::int64_t bins() const { return counts.shape[0]; }
   bool operator==(const HistogramProblem&) const = default;
 
-  // n contiguous samples. Without a range: the type's default, or, where it has none, NaN, which the plan refuses.
+  // n contiguous samples. Without a range: the type's default, or, if it has none, NaN, which the plan refuses.
   RIDGE_API static HistogramProblem flat(DType, std::int64_t n, std::int64_t bins = 256,
                                          std::optional<HistogramRange> = {});
-  // What the views need. Refuses misaligned elements and overlap.
+  // The problem of these views. Refuses misaligned elements and overlap.
   RIDGE_API static Result<HistogramProblem> of(const TensorView& x, const TensorView& counts,
                                                std::optional<HistogramRange> = {});
-  RIDGE_API std::string text() const;  // what explain() says of it
+  RIDGE_API std::string text() const;  // for explain()
 };
 
 class HistogramPlan {
@@ -56,7 +56,7 @@ class HistogramPlan {
   HistogramProblem problem;  // x collapsed
   DeviceInfo device;
   int variant = 0;        // row of the table in variants.hpp
-  std::int64_t grid = 0;  // blocks; 0 where there is nothing to count
+  std::int64_t grid = 0;  // blocks; 0 if there is nothing to count
 };
 
 RIDGE_API Result<HistogramPlan> plan_histogram(const HistogramProblem&, const DeviceInfo&, const PlanOptions& = {});

@@ -1,14 +1,14 @@
-// What plan.cpp knows of histogram.cu: one launch() per backend, and the types that are instantiated.
+// The interface of histogram.cu for plan.cpp: one launch() per backend, and the instantiated types.
 #pragma once
 #include <ridge/core/backend.hpp>
 #include <ridge/histogram/histogram.hpp>
 
 namespace ridge::histogram_detail {
 
-// i8 shares the kernels of u8: bytes are counted by value, and the sign matters only when values are sorted into bins.
+// i8 shares the kernels of u8: bytes are counted by value, and the sign matters only when values are mapped to bins.
 using SampleTypes = TypeList<std::uint8_t, float, half, bfloat16, double, std::int32_t, std::int64_t>;
 
-// Preconditions: the pointers are as the plan's problem says. Every count is written, also where there are no samples.
+// Preconditions: the pointers match the plan's problem. Every count is written, even without samples.
 template <class Backend> Status launch(const HistogramPlan&, const void* x, void* counts, Stream);
 
 }  // namespace ridge::histogram_detail

@@ -37,7 +37,7 @@ static Result<std::vector<TensorType>> infer(Views, const Options& options) {
   return std::vector<TensorType>{{out == "i64" ? DType::i64 : DType::i32, {*bins}}};
 }
 
-// What a row of the table is about.
+// The checklist item of a table row.
 static std::string_view checklist_item(const Variant& row) {
   const Config& c = row.config;
   if (c.table == Table::none) return {};
@@ -64,10 +64,10 @@ static const RegisterOp registered({.name = op,
                                     .inputs = {"x"},
                                     .outputs = {"counts"},
                                     .dtypes = {u8, i8, i32, i64, f16, bf16, f32, f64},
-                                    .options = {{"bins", "1..2^30", "the number of bins, 256 if not given"},
+                                    .options = {{"bins", "1..2^30", "the number of bins", "256"},
                                                 {"range", "lo,hi",
                                                  "the first and the last edge; u8 and i8 default to all their values"},
-                                                {"out", "i64|i32", "the type of the counts, i64 if not given"}},
+                                                {"out", "i64|i32", "the type of the counts", "i64"}},
                                     .variants = variant_infos(variants, checklist_item),
                                     .infer = infer,
                                     .plan = plan_by_name});

@@ -1,4 +1,4 @@
-// The histogram by its edges, serial and in double, as numpy.histogram has it; shares nothing with the kernels.
+// The histogram by its edges, serial and in double, as in numpy.histogram; shares nothing with the kernels.
 #pragma once
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-// cub::DeviceHistogram::HistogramEven, with 32-bit counters of its own.
+// cub::DeviceHistogram::HistogramEven, with 32-bit counts.
 #include <ridge/bench/bench.hpp>
 #include <ridge/core/memory.hpp>
 #include <ridge/histogram/cases.hpp>

@@ -19,7 +19,7 @@ static constexpr std::string_view op = "histogram";
 
 static std::string text(HistogramRange r) { return number_text(r.lo) + "," + number_text(r.hi); }
 
-// A range that is needed and missing is NaN, which validate() knows.
+// A required but missing range is NaN, which validate() refuses.
 static HistogramRange range_or_default(DType dtype, std::optional<HistogramRange> given) {
   if (given) return *given;
   if (dtype == DType::u8) return {0, 256};
@@ -93,13 +93,13 @@ static std::string fits(const Variant& row, const HistogramProblem& p, const Dev
   return {};
 }
 
-// As many blocks as the device holds at once, none without work, and none with more than its counters can hold.
+// As many blocks as are resident at once, none without work, and none with more samples than its counters can hold.
 static std::int64_t grid_of(const Variant& row, const HistogramProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   const std::int64_t n = p.x.count(), blocks = (accesses(c, p) + c.threads - 1) / c.threads;
   if (c.table == Table::none) return std::min(blocks, max_grid);
   const std::int64_t resident = std::int64_t{device.sms} * resident_blocks(c, counters(p), device);
-  // Half of the limit: shares of the grid differ by an access of each thread and by the ragged ends.
+  // Half of the limit: shares of blocks differ by an access per thread and by the remainder.
   return std::max(std::min(blocks, resident), (n + max_block_samples / 2 - 1) / (max_block_samples / 2));
 }
 
@@ -107,7 +107,7 @@ static Cost cost(const HistogramProblem& p) {
   Cost c;
   c.bytes_read = static_cast<double>(p.x.count()) * static_cast<double>(size_of(p.dtype));
   c.bytes_written = static_cast<double>(p.bins()) * static_cast<double>(size_of(p.counts_dtype));
-  c.on(Unit::int32) = static_cast<double>(p.x.count());  // an increment each
+  c.on(Unit::int32) = static_cast<double>(p.x.count());  // one increment per sample
   return c;
 }
 
@@ -119,7 +119,7 @@ static roofline::Kernel kernel_of(const Variant& row, const HistogramProblem& p,
   roofline::Kernel k;
   k.cost = least;
   k.blocks = n > 0 ? grid_of(row, p, device) : 0;
-  // The compiler keeps to the registers that the promised residency leaves a thread.
+  // The compiler limits registers to those that the requested occupancy leaves per thread.
   const int registers = device.registers_per_sm / (c.threads * per_sm) / 8 * 8;
   k.block = {.threads = c.threads,
              .registers = c.table == Table::none ? 16 : std::min(registers, 255),
@@ -131,20 +131,20 @@ static roofline::Kernel kernel_of(const Variant& row, const HistogramProblem& p,
   k.memory_share = row.memory_share;
   const double blocks = static_cast<double>(std::max<std::int64_t>(k.blocks, 1));
   k.trip_bytes = static_cast<double>(c.threads) * vectors(c, size) * std::max(c.access_bytes, size);
-  // Accesses of one sample are unrolled by two.
+  // Loops over single samples are unrolled by two.
   k.trips = std::ceil(n * size / blocks / k.trip_bytes / (c.access_bytes ? 1 : 2));
   if (c.table == Table::none) k.trips = 1;
-  // 16-bit floats are often the edge of a bin, and are then compared in float64: 13 clocks in all (bench/results).
+  // 16-bit floats are often on the edge of a bin, and then compared in float64: 13 clocks in total (bench/results).
   const double finding = p.dtype == DType::f16 || p.dtype == DType::bf16 ? 11 : 0;
   k.clocks = n / 32 * (row.clocks + finding);
-  // 32 words a clock are cleared and added up.
+  // Clearing and summation take a clock per 32 words.
   const double clocks_per_us = device.clock_ghz * 1e3;
   k.block_us = 2 * static_cast<double>(k.block.smem) / 4 / 32 / clocks_per_us;
-  constexpr double additions_per_us = 2e5;  // that the L2 cache takes, of neighbouring counts
+  constexpr double additions_per_us = 2e5;  // to neighbouring counts, in the L2 cache
   constexpr double clearing_us = 0.7;       // a kernel of few blocks and one trip
   if (cleared_before) k.serial_us += clearing_us;
   if (c.table == Table::shared) k.serial_us += std::min(blocks * rows, n) / additions_per_us;
-  // A block that is alone on its multiprocessor reads and counts almost by turns.
+  // A single block per multiprocessor alternates between reading and counting.
   k.overlap = c.table == Table::shared && per_sm == 1 ? 1.7 : c.vectors >= 4 ? 6 : 3;
   return k;
 }

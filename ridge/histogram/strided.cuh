@@ -1,4 +1,4 @@
-// Any strides: every sample's offset is computed from its index.
+// Any strides: computes every sample's offset from its index.
 #pragma once
 #include <ridge/histogram/bins.cuh>
 #include <ridge/histogram/counters.cuh>
@@ -21,15 +21,15 @@ struct StridedShape {
 };
 
 // counts[bin(x[i...])] += 1                         x: [shape] with its strides, n samples  counts: [bins]
-// Preconditions: as histogram_shared's, or histogram_global's where the row has no table.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads, Row::config.resident)
+// Preconditions: those of histogram_shared, or of histogram_global without a table.
+template <class Policy, class T>
+__global__ void __launch_bounds__(Policy::config.threads, Policy::config.resident)
     histogram_strided(const T* x, std::int64_t n, StridedShape shape, Keys<T> keys, Counts counts) {
-  constexpr Config c = Row::config;
+  constexpr Config c = Policy::config;
   const std::int64_t first = std::int64_t{blockIdx.x} * c.threads + threadIdx.x,
                      step = std::int64_t{gridDim.x} * c.threads;
   if constexpr (c.table == Table::shared) {
-    const SharedTable<Row> table(simt::dynamic_shared<unsigned>(), keys.rows());
+    const SharedTable<Policy> table(simt::dynamic_shared<unsigned>(), keys.rows());
     table.clear();
     if (gridDim.x == 1) counts.clear_all(keys.bins.count);
     __syncthreads();

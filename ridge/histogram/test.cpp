@@ -22,7 +22,7 @@ using namespace histogram_detail;
 
 const check::TestCasesOf cases{"histogram"};
 
-// ---- which bin ---------------------------------------------------------------------------------------------------
+// ---- the bin of a sample ------------------------------------------------------------------------------------------
 
 struct EvenBins {
   std::int64_t count;
@@ -62,12 +62,12 @@ template <class T> int bin_of(const Bins<Value<T>>& bins, T x) {
   return bin[0];
 }
 
-// x, and its neighbours in its type.
+// Checks x, and its neighbours in its type.
 template <class T> void expect_right_around(const Bins<Value<T>>& bins, const std::vector<double>& edges, double edge) {
   using Limits = std::numeric_limits<Value<T>>;
   Value<T> x;
   if constexpr (std::is_integral_v<T>) {
-    constexpr double inside = 1 - 0x1p-50;  // a few numbers from the ends, also where doubles are 1,024 apart
+    constexpr double inside = 1 - 0x1p-50;  // a few numbers from the ends, even where doubles are 1,024 apart
     if (edge < static_cast<double>(Limits::lowest()) * inside + 4 ||
         edge > static_cast<double>(Limits::max()) * inside - 4)
       return;
@@ -137,7 +137,7 @@ TEST(HistogramBins, TheEndsOfInt64) {
   const auto bins = Bins<std::int64_t>::of(1000, -0x1p63, 0x1p63);
   for (std::int64_t x : {INT64_MIN, INT64_MIN + 1, INT64_MAX - 1, INT64_MAX, std::int64_t{0}, std::int64_t{-1}})
     EXPECT_EQ(bin_of<std::int64_t>(bins, x), oracle_bin(edges, x)) << x;
-  // 2^53 + 1 is no double: it is above an edge at 2^53 + 2 only by itself, not when rounded.
+  // 2^53 + 1 is no double: compared exactly, it is below an edge at 2^53 + 2.
   const auto fine = Bins<std::int64_t>::of(2, 0x1p53 - 0x1p10, 0x1p53 + 0x1p10 + 4);
   const auto fine_edges = oracle_edges(2, 0x1p53 - 0x1p10, 0x1p53 + 0x1p10 + 4);
   ASSERT_EQ(fine_edges[1], 0x1p53 + 2);
@@ -147,7 +147,7 @@ TEST(HistogramBins, TheEndsOfInt64) {
 
 TEST(HistogramBins, WholeNumberEdgesNeedNoSecondLook) {
   EXPECT_GT(Bins<std::int32_t>::of(256, 0, 256).margin, 0.49f);
-  EXPECT_EQ(Bins<float>::of(256, 0, 256).margin, 0.5f);  // exact: also a sample on an edge is certain
+  EXPECT_EQ(Bins<float>::of(256, 0, 256).margin, 0.5f);  // exact: even a sample on an edge is certain
   EXPECT_EQ(Bins<float>::of(65536, 0, 1).margin, 0.5f);
   EXPECT_LT(Bins<float>::of(10, 0, 1).margin, 0.5f);
   EXPECT_EQ(Bins<float>::of(1 << 28, 0, 1.1).margin, -1.0f);
@@ -290,7 +290,7 @@ TEST(Histogram, FullRangeInt64) {
   EXPECT_EQ(counts, (std::vector<std::int64_t>{3, 4}));
 }
 
-// More of one bin in one block than a packed 16-bit counter holds, also all at once.
+// More samples of one bin in one block than a packed 16-bit counter holds, even all at once.
 TEST(Histogram, PackedCountersGiveWhatTheyCannotHold) {
   const std::int64_t n = 150'000;
   for (int spread : {1, 2, 3}) {

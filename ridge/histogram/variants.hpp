@@ -1,8 +1,8 @@
 // The table of histogram kernels, and every fact that plan and kernels share.
 //
-// A byte has only 256 values, so kernels with a table of counters count bytes by value, and sort values into bins once
-// per block: `rows` is the number of counters, 256 for 1-byte types. The others have one for each bin and one more for
-// what is not counted.
+// A byte has only 256 values, so kernels with a table of counters count bytes by value, and map values to bins once per
+// block: `rows` is the number of counters, 256 for 1-byte types. Other types have one for each bin and one more for
+// samples that are not counted.
 #pragma once
 #include <ridge/core/grid.hpp>
 #include <ridge/histogram/histogram.hpp>
@@ -13,28 +13,28 @@ namespace ridge::histogram_detail {
 
 enum class Table : std::uint8_t {
   none,    // every sample is an atomic addition to the result
-  shared,  // each block counts in shared memory, by atomic additions
+  shared,  // each block counts in privatised counters in shared memory, by atomic additions
 };
 
 struct Config {
   Table table = Table::none;
   int threads = 256;
   int access_bytes = 0;   // 0: one sample at a time
-  int vectors = 1;        // independent accesses of each thread before the first use
-  int copies = 1;         // of every counter of a shared table; neighbouring lanes use different ones
-  int counter_bits = 32;  // 32, or 16: two to a word
-  bool ahead = false;     // the next accesses are under way while these are counted
-  bool runs = false;      // the samples of one access are counted by one addition where they all fall in one bin
+  int vectors = 1;        // independent accesses per thread before the first use
+  int copies = 1;         // privatised copies of every counter of a shared table; neighbouring lanes use different ones
+  int counter_bits = 32;  // 32, or 16: two per word
+  bool prefetch = false;  // the next accesses are in flight while these are counted
+  bool runs = false;      // one addition counts an access whose samples are all in one bin
   bool strided = false;   // any strides: every sample's offset is computed
-  int resident = 1;       // blocks for which a multiprocessor's registers must suffice
+  int resident = 1;       // minimum blocks per multiprocessor, which limits registers
   bool operator==(const Config&) const = default;
 };
 
 struct Variant {
   std::string_view name, step;
   Config config;
-  double memory_share;  // of memory's rate that the reads reach, where counting costs nothing
-  double clocks;        // of a multiprocessor to count 32 samples that fall in random bins
+  double memory_share;  // share of the bandwidth that the reads reach if counting is free
+  double clocks;        // clocks of a multiprocessor to count 32 samples in random bins
 };
 
 // memory_share and clocks: measured on an H200 (bench/results/h200/histogram.json), u8 and i32 of 2^28 random samples.
@@ -57,13 +57,13 @@ inline constexpr Variant variants[] = {
      0.98,
      3.6},
     {"packed_1024x3",
-     "two 16-bit counters to a word: twice as many bins fit; samples are read ahead",
+     "two 16-bit counters to a word: twice as many bins fit; samples are prefetched",
      {.table = Table::shared,
       .threads = 1024,
       .access_bytes = 16,
       .vectors = 3,
       .counter_bits = 16,
-      .ahead = true,
+      .prefetch = true,
       .runs = true},
      0.95,
      6},
@@ -84,10 +84,10 @@ inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
 inline constexpr int byte_values = 256;
 inline constexpr std::int64_t max_bins = std::int64_t{1} << 30;
-// Samples that one block may count: its 32-bit counters hold them all, wherever they fall.
+// Samples that one block may count: a 32-bit counter can hold all of them.
 inline constexpr std::int64_t max_block_samples = std::int64_t{1} << 31;
 
-// Whether a row is made for samples of this size: the 256 counters of bytes need no packing.
+// Whether a row accepts samples of this size: the 256 counters of bytes need no packing.
 constexpr bool takes(Config c, int element_bytes) {
   return !(c.table == Table::shared && c.counter_bits == 16 && element_bytes == 1);
 }
@@ -98,10 +98,10 @@ constexpr int access_elements(Config c, int element_bytes) {
   return c.access_bytes > element_bytes ? c.access_bytes / element_bytes : 1;
 }
 
-// Of 16-bit samples, eight to an access, registers hold two accesses, and none ahead of them.
-constexpr bool reads_ahead(Config c, int element_bytes) { return c.ahead && element_bytes != 2; }
+// With 16-bit samples, eight per access, registers hold two accesses and no prefetched ones.
+constexpr bool prefetches(Config c, int element_bytes) { return c.prefetch && element_bytes != 2; }
 constexpr int vectors(Config c, int element_bytes) {
-  return c.ahead && !reads_ahead(c, element_bytes) ? std::min(c.vectors, 2) : c.vectors;
+  return c.prefetch && !prefetches(c, element_bytes) ? std::min(c.vectors, 2) : c.vectors;
 }
 
 constexpr std::int64_t smem_bytes(Config c, std::int64_t rows) {
@@ -111,7 +111,7 @@ constexpr std::int64_t smem_bytes(Config c, std::int64_t rows) {
 
 // Blocks that a multiprocessor holds at once.
 constexpr int resident_blocks(Config c, std::int64_t rows, const DeviceInfo& device) {
-  constexpr std::int64_t reserved = 1024;  // of shared memory, by the system, in each block
+  constexpr std::int64_t reserved = 1024;  // bytes of shared memory that the system reserves per block
   const std::int64_t by_threads = device.threads_per_sm / c.threads;
   const std::int64_t smem = smem_bytes(c, rows);
   const std::int64_t by_smem = smem == 0 ? by_threads : device.smem_per_sm / (smem + reserved);

@@ -1,4 +1,4 @@
-// What the command line's check and bench know of nms.
+// Registers the cases of nms for the command line's check and bench.
 #include <ridge/nms/cases.hpp>
 
 namespace ridge::nms_detail {

@@ -7,15 +7,15 @@
 
 namespace ridge::nms_detail {
 
-// classes: how many there are, in i64 where wide; none without.
+// classes: number of classes, i64 with wide=1; without it no classes.
 inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   std::vector<TensorType> types{{c.dtype, {c.dim("n"), 4}}, {c.dtype, {c.dim("n")}}};
   if (c.has("classes")) types.push_back({c.dim("wide", 0) ? i64 : i32, {c.dim("n")}});
   return types;
 }
 
-// Corners on whole pixels, sides of 1 to 32, dense enough that some boxes overlap many others; now and then a box
-// without an area, or inside out. What is not finite stays. With ties scores are one of 1 + n / 8 numbers.
+// Corners on whole pixels, sides of 1 to 32, dense enough that some boxes overlap many others; some boxes without an
+// area, or inverted. Values that are not finite stay. With ties, scores are one of 1 + n / 8 numbers.
 inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in) {
   const std::int64_t n = c.dim("n"), field = 32 + static_cast<std::int64_t>(4 * std::sqrt(static_cast<double>(n)));
   std::uint64_t state = 1;

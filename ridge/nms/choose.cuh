@@ -1,32 +1,32 @@
-// Which boxes are kept: one block, by falling score.
+// Selection of the kept boxes: one block, by descending score.
 #pragma once
 #include <ridge/nms/overlap.cuh>
 
 namespace ridge::nms_detail {
 
 struct Kept {
-  std::int64_t* indices;  // [n] in steps of `step`
+  std::int64_t* indices;  // [n], `step` apart
   std::int64_t step;
   std::int64_t* count;
 };
 
-// The indices after the kept ones.
+// Fills the indices after the kept ones, and writes the count.
 template <int Threads> __device__ __forceinline__ void fill_rest(const Kept& kept, unsigned count, unsigned n) {
   for (unsigned i = count + threadIdx.x; i < n; i += Threads) kept.indices[i * kept.step] = -1;
   if (threadIdx.x == 0) *kept.count = count;
 }
 
-// From box to box; a kept one strikes out those after it that it overlaps.       struck: [n], need not be set
+// Box by box; a kept one suppresses later ones that it overlaps.               suppressed: [n], uninitialized
 // Precondition: one block.
-template <class Row, bool Classes>
-__global__ void __launch_bounds__(Row::config.threads)
-    nms_walk(Sorted sorted, unsigned char* struck, unsigned n, Overlap overlap, Kept kept) {
-  constexpr int threads = Row::config.threads;
-  for (unsigned i = threadIdx.x; i < n; i += threads) struck[i] = 0;
+template <class Policy, bool Classes>
+__global__ void __launch_bounds__(Policy::config.threads)
+    nms_walk(Sorted sorted, unsigned char* suppressed, unsigned n, Overlap overlap, Kept kept) {
+  constexpr int threads = Policy::config.threads;
+  for (unsigned i = threadIdx.x; i < n; i += threads) suppressed[i] = 0;
   unsigned count = 0;
   for (unsigned i = 0; i < n; ++i) {
     __syncthreads();
-    if (struck[i]) continue;
+    if (suppressed[i]) continue;
     if (threadIdx.x == 0) kept.indices[count * kept.step] = sorted.order[i];
     ++count;
     const Box mine = sorted.boxes[i];
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(Row::config.threads)
     for (unsigned j = i + 1 + threadIdx.x; j < n; j += threads) {
       if (Classes && sorted.classes[j] != sorted.classes[i]) continue;
       const Box other = sorted.boxes[j];
-      if (overlap(mine, area, other, overlap.area(other))) struck[j] = 1;
+      if (overlap(mine, area, other, overlap.area(other))) suppressed[j] = 1;
     }
   }
   fill_rest<threads>(kept, count, n);
@@ -42,38 +42,38 @@ __global__ void __launch_bounds__(Row::config.threads)
 
 // ---- by the mask ----------------------------------------------------------------------------------------------------
 
-// Of 64 boxes those that are kept, by one warp (32 lanes with boxes `lane` and 32 + `lane`). overlaps: those before it
-// that each box overlaps; alive: the boxes that none before the 64 struck out. Every round decides on all boxes whose
-// predecessors are decided, so there are as many as overlaps form a chain.
+// The kept boxes among 64, by one warp (lane l has boxes l and 32 + l). overlaps: the earlier boxes that each box
+// overlaps; alive: the boxes that none before the 64 suppressed. Every round decides all boxes whose predecessors are
+// decided, so the number of rounds is the length of the longest chain of overlaps.
 __device__ __forceinline__ Word resolve(Word alive, const Word (&overlaps)[2], const simt::tile<32>& warp) {
   Word kept = 0, open = alive;
   const int lane = warp.rank();
   while (open) {
-    Word keep = 0, strike = 0;
+    Word keep = 0, removed = 0;
     RIDGE_UNROLL
     for (int half = 0; half < 2; ++half) {
       const bool undecided = open >> (32 * half + lane) & 1;
       keep |= Word{warp.ballot(undecided && !(overlaps[half] & (kept | open)))} << 32 * half;
-      strike |= Word{warp.ballot(undecided && overlaps[half] & kept)} << 32 * half;
+      removed |= Word{warp.ballot(undecided && overlaps[half] & kept)} << 32 * half;
     }
     kept |= keep;
-    open &= ~(keep | strike);
+    open &= ~(keep | removed);
   }
   return kept;
 }
 
-// The kept boxes of a tile that begins at box `first`, to their places from `count` on.
-__device__ __forceinline__ void put_kept(const Kept& to, const unsigned* order, Word kept, unsigned first,
-                                         unsigned count, int lane) {
+// Writes the indices of a tile's kept boxes from position `count` on; the tile begins at box `first`.
+__device__ __forceinline__ void write_kept(const Kept& to, const unsigned* order, Word kept, unsigned first,
+                                           unsigned count, int lane) {
   for (int i = lane; i < word_bits; i += 32)
     if (kept >> i & 1) to.indices[(count + __popcll(kept & ((Word{1} << i) - 1))) * to.step] = order[first + i];
 }
 
-// Strikes out what `rows` of the mask overlap, in words from `from` on: a thread per word, or where there are more
-// threads than words, one per word and every so many of the rows. `helper`: this thread's number among `Helpers`.
+// Suppresses the boxes that `rows` of the mask overlap, in words from `from` on: a thread per word, or with more
+// threads than words, several threads per word that share the rows. `helper`: this thread's index among `Helpers`.
 template <int Helpers>
-__device__ __forceinline__ void strike(unsigned* struck, const Word* mask, const unsigned char* rows, int row_count,
-                                       unsigned words, unsigned from, int helper) {
+__device__ __forceinline__ void suppress(unsigned* suppressed, const Word* mask, const unsigned char* rows,
+                                         int row_count, unsigned words, unsigned from, int helper) {
   const int columns = static_cast<int>(words - from), line = (columns + 31) / 32 * 32;  // whole warps side by side
   const int groups = ::max(Helpers / line, 1), group = line < Helpers ? helper / line : 0;
   if (group >= groups) return;
@@ -81,34 +81,33 @@ __device__ __forceinline__ void strike(unsigned* struck, const Word* mask, const
     Word word = 0;
 #pragma unroll 8
     for (int i = group; i < row_count; i += groups) word |= mask[std::int64_t{rows[i]} * words + from + w];
-    if (static_cast<unsigned>(word)) atomicOr(struck + 2 * (from + w), static_cast<unsigned>(word));
-    if (word >> 32) atomicOr(struck + 2 * (from + w) + 1, static_cast<unsigned>(word >> 32));
+    if (static_cast<unsigned>(word)) atomicOr(suppressed + 2 * (from + w), static_cast<unsigned>(word));
+    if (word >> 32) atomicOr(suppressed + 2 * (from + w) + 1, static_cast<unsigned>(word >> 32));
   }
 }
 
-// Tile after tile of 64 boxes. Without `ahead` a tile is decided, then what its rows overlap is struck out. With it,
-// the first warp decides on tile t by itself: which of its boxes tile t - 1 strikes out is in words of their own rows,
-// which were fetched before, while the other warps strike out what tile t - 1 overlaps after that.
-//                                                                                         mask: [n][words], see
-//                                                                                         nms_mask
+// Tile after tile of 64 boxes. Without `specialized` a tile is decided, then the boxes that its rows overlap are
+// suppressed. With warp specialization, the first warp decides tile t: prefetched words of its boxes' own rows say
+// which of them tile t - 1 suppresses. The other warps meanwhile suppress later boxes that tile t - 1 overlaps.
+//                                                                                mask: [n][words], see nms_mask
 // Preconditions: one block of a multiple of 32 threads, at least 64; n > 0; choose_smem_bytes().
-template <class Row>
-__global__ void __launch_bounds__(Row::config.threads)
+template <class Policy>
+__global__ void __launch_bounds__(Policy::config.threads)
     nms_choose(const unsigned* order, const Word* mask, unsigned n, Kept kept_boxes) {
-  constexpr int threads = Row::config.threads, helpers = threads - 32;
-  constexpr bool ahead = Row::config.ahead;
-  // Of the tile decided, and of the one before: which boxes were kept, as bits and one after the other, and how many
-  // were before them.
+  constexpr int threads = Policy::config.threads, helpers = threads - 32;
+  constexpr bool specialized = Policy::config.specialized;
+  // For the decided tile and the one before: the kept boxes, as bits and as a list, and the number of boxes kept before
+  // them.
   __shared__ Word kept_of[2];
   __shared__ unsigned char rows_of[2][word_bits];
   __shared__ unsigned count_of[2];
   const simt::tile<32> warp;
   const int lane = warp.rank(), number = warp.index();
   const unsigned words = (n + word_bits - 1) / word_bits;
-  unsigned* struck = simt::dynamic_shared<unsigned>();  // [2 words]
-  for (unsigned i = threadIdx.x; i < 2 * words; i += threads) struck[i] = 0;
+  unsigned* suppressed = simt::dynamic_shared<unsigned>();  // [2 words]
+  for (unsigned i = threadIdx.x; i < 2 * words; i += threads) suppressed[i] = 0;
 
-  // The first warp's: of boxes `lane` and 32 + `lane` of a tile, what they overlap of it and of the one before.
+  // First warp: boxes of this tile, and of the one before, that boxes `lane` and 32 + `lane` of a tile overlap.
   Word overlaps[2] = {}, before[2] = {}, last = 0;
   const auto fetch = [&](unsigned tile) {
     RIDGE_UNROLL
@@ -116,7 +115,7 @@ __global__ void __launch_bounds__(Row::config.threads)
       const unsigned row = tile * word_bits + 32 * half + lane;
       const Word* of_row = mask + std::int64_t{row} * words;
       overlaps[half] = row < n ? of_row[tile] : 0;
-      before[half] = ahead && row < n && tile > 0 ? of_row[tile - 1] : 0;
+      before[half] = specialized && row < n && tile > 0 ? of_row[tile - 1] : 0;
     }
   };
   if (number == 0) fetch(0);
@@ -125,8 +124,8 @@ __global__ void __launch_bounds__(Row::config.threads)
   for (unsigned tile = 0; tile < words + 1; ++tile) {
     if (number == 0 && tile < words) {
       const Word mine[2] = {overlaps[0], overlaps[1]};
-      Word gone = struck[2 * tile] | Word{struck[2 * tile + 1]} << 32;
-      if constexpr (ahead)
+      Word gone = suppressed[2 * tile] | Word{suppressed[2 * tile + 1]} << 32;
+      if constexpr (specialized)
         gone |= Word{warp.ballot((before[0] & last) != 0)} | Word{warp.ballot((before[1] & last) != 0)} << 32;
       const unsigned left = n - tile * word_bits;
       const Word all = left < word_bits ? (Word{1} << left) - 1 : ~Word{0};
@@ -141,15 +140,15 @@ __global__ void __launch_bounds__(Row::config.threads)
       count += __popcll(kept);
       last = kept;
     }
-    if constexpr (!ahead) __syncthreads();
-    const unsigned done = ahead ? tile - 1 : tile;  // the tile whose overlaps are struck out now
+    if constexpr (!specialized) __syncthreads();
+    const unsigned done = specialized ? tile - 1 : tile;  // the tile whose overlaps are suppressed now
     if (number > 0 && done < words) {
       const Word kept = kept_of[done % 2];
-      const unsigned from = done + (ahead ? 2 : 1);
+      const unsigned from = done + (specialized ? 2 : 1);
       if (from < words)
-        strike<helpers>(struck, mask + std::int64_t{done} * word_bits * words, rows_of[done % 2], __popcll(kept), words,
-                        from, static_cast<int>(threadIdx.x) - 32);
-      if (number == 1) put_kept(kept_boxes, order, kept, done * word_bits, count_of[done % 2], lane);
+        suppress<helpers>(suppressed, mask + std::int64_t{done} * word_bits * words, rows_of[done % 2], __popcll(kept),
+                          words, from, static_cast<int>(threadIdx.x) - 32);
+      if (number == 1) write_kept(kept_boxes, order, kept, done * word_bits, count_of[done % 2], lane);
     }
     __syncthreads();
   }

@@ -1,14 +1,13 @@
 // Instantiates the table of variants.hpp and launches the row that a plan chose. Functions are static: this file is
 // compiled twice, for the CPU runtime and for CUDA, and both objects are in one library.
+#include <ridge/core/table.hpp>
 #include <ridge/nms/choose.cuh>
 #include <ridge/nms/launch.hpp>
 
-#include <utility>
-
 namespace ridge::nms_detail {
 
-// A row of the table as a type: nvcc takes no namespaced class value as a kernel's template argument.
-template <int I> struct Row { static constexpr Config config = variants[I].config; };
+// Policy of row I of the table, a type: nvcc takes no namespaced class value as a kernel's template argument.
+template <int I> struct Policy { static constexpr Config config = variants[I].config; };
 
 struct Arguments {
   const NmsPlan& plan;
@@ -40,29 +39,22 @@ template <int I, bool Classes> static Status launch_row(const Arguments& args) {
   const NmsProblem& p = args.plan.problem;
   const Overlap overlap{p.iou, p.legacy ? 1.0f : 0.0f};
   if constexpr (c.method == Method::walk) {
-    return simt::launch(args.config(1, c.threads), nms_walk<Row<I>, Classes>, args.sorted, args.mask, args.n(), overlap,
-                        args.kept);
+    return simt::launch(args.config(1, c.threads), nms_walk<Policy<I>, Classes>, args.sorted, args.mask, args.n(),
+                        overlap, args.kept);
   } else {
     Word* mask = reinterpret_cast<Word*>(args.mask);
     RIDGE_TRY(simt::launch(args.config(mask_grid(p.n), mask_threads), nms_mask<Classes>,
                            static_cast<const Box*>(args.sorted.boxes),
                            static_cast<const std::int64_t*>(args.sorted.classes), mask, args.n(), overlap));
-    return simt::launch(args.config(1, c.threads, choose_smem_bytes(c, p.n)), nms_choose<Row<I>>,
+    return simt::launch(args.config(1, c.threads, choose_smem_bytes(c, p.n)), nms_choose<Policy<I>>,
                         static_cast<const unsigned*>(args.sorted.order), static_cast<const Word*>(mask), args.n(),
                         args.kept);
   }
 }
 
-template <bool Classes, int... I>
-static Status launch_variant(const Arguments& args, std::integer_sequence<int, I...>) {
-  Status status;
-  ((args.plan.variant == I ? void(status = launch_row<I, Classes>(args)) : void()), ...);
-  return status;
-}
-
 template <> Status launch<simt::Backend>(const NmsPlan& plan, const NmsTensors& t, Workspace workspace, Stream stream) {
   const NmsProblem& p = plan.problem;
-  const Places at = places(variants[plan.variant].config, p);
+  const WorkspaceLayout at = workspace_layout(variants[plan.variant].config, p);
   std::byte* base = static_cast<std::byte*>(workspace.data);
   const Sorted sorted{reinterpret_cast<unsigned*>(base + at.order), reinterpret_cast<Box*>(base + at.boxes),
                       p.classes ? reinterpret_cast<std::int64_t*>(base + at.classes) : nullptr};
@@ -80,8 +72,8 @@ template <> Status launch<simt::Backend>(const NmsPlan& plan, const NmsTensors& 
                       .n = args.n()};
     return launch_sort<T>(args, in, reinterpret_cast<Key*>(base + at.keys));
   }));
-  constexpr auto rows = std::make_integer_sequence<int, variant_count>{};
-  return p.classes ? launch_variant<true>(args, rows) : launch_variant<false>(args, rows);
+  return visit_row<variant_count>(
+      plan.variant, [&]<int I>() { return p.classes ? launch_row<I, true>(args) : launch_row<I, false>(args); });
 }
 
 }  // namespace ridge::nms_detail

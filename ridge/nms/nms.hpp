@@ -1,17 +1,16 @@
-// nms: non-maximum suppression of boxes. By falling score, a box is kept unless it overlaps one that was kept before.
+// nms: non-maximum suppression of boxes. By descending score, a box is kept unless it overlaps one kept before it.
 //
 // Shapes    boxes [n, 4] of x1, y1, x2, y2; scores [n]; classes [n], optional: boxes of different classes do not
-//           overlap. indices [n]: the kept boxes' numbers by falling score, then -1; count [1]: how many were kept.
+//           overlap. indices [n]: the kept boxes by descending score, then -1; count [1]: how many were kept.
 //           Strides are free.
-// Types     boxes and scores f32 or f16, both the same, computed in float32; classes i32 or i64; indices and count i64.
-// Values    Two boxes overlap if the area they share is more than `iou` of the area they cover together; exactly `iou`
-//           is not more. A side is x2 - x1, or with `legacy` x2 - x1 + 1: corners count as pixels. A box with a side of
-//           0 or less, or with a NaN, overlaps nothing. Equal scores: the lower number first (-0 equals 0). NaN scores
-//           come last.
+// Types     boxes and scores both f32 or both f16, computed in float32; classes i32 or i64; indices and count i64.
+// Values    Two boxes overlap if their intersection is more than `iou` of their union; exactly `iou` is not more. A
+//           side is x2 - x1, or with `legacy` x2 - x1 + 1: corners count as pixels. A box with a side of 0 or less, or
+//           with a NaN, overlaps nothing. Equal scores: the lower index first (-0 equals 0). NaN scores come last.
 // Limits    n < 2^31.
 // Aliasing  Outputs must not overlap inputs or each other.
 // Empty     count is 0.
-// Repeats   bit for bit. Nothing is copied to the host.
+// Repeats   bitwise identical. Nothing is copied to the host.
 #pragma once
 #include <ridge/core/memory.hpp>
 #include <ridge/core/plan.hpp>
@@ -25,11 +24,11 @@ struct NmsProblem {
   DType dtype = DType::f32;
   float iou = 0.5f;
   bool legacy = false;
-  std::optional<DType> classes = {};  // their type, where there are any
-  // In elements: from box to box and from coordinate to coordinate, and from each number to the next.
+  std::optional<DType> classes = {};  // their type, if there are classes
+  // Strides in elements: of boxes and of coordinates, and of the other tensors.
   std::int64_t box_pitch = 4, box_step = 1, score_step = 1, class_step = 1, index_step = 1;
   bool operator==(const NmsProblem&) const = default;
-  RIDGE_API std::string text() const;  // what explain() says of it
+  RIDGE_API std::string text() const;  // for explain()
 };
 
 struct NmsTensors {
@@ -44,7 +43,7 @@ struct NmsOptions {
 
 class NmsPlan {
  public:
-  // The views must be as planned. Workspace: workspace_bytes(), whose contents need not be set.
+  // The views must be as planned. Workspace: workspace_bytes(), uninitialized.
   RIDGE_API Status run(const NmsTensors&, Workspace, Stream = {}) const;
   RIDGE_API Explanation explain() const;
   RIDGE_API std::size_t workspace_bytes() const;
@@ -54,7 +53,7 @@ class NmsPlan {
   int variant = 0;  // row of the table in variants.hpp
 };
 
-// What the tensors need; refuses shapes, dtypes and devices that do not belong together, and overlap.
+// The problem of these tensors. Refuses shapes, dtypes and devices that do not match, and overlap.
 RIDGE_API Result<NmsProblem> nms_problem(const NmsTensors&, const NmsOptions& = {});
 RIDGE_API Result<NmsPlan> plan_nms(const NmsProblem&, const DeviceInfo&, const PlanOptions& = {});
 

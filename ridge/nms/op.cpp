@@ -9,10 +9,10 @@ using namespace nms_detail;
 
 static constexpr std::string_view op = "nms";
 
-// What a row of the table is about.
+// The checklist item of a table row.
 static std::string_view checklist_item(const Variant& row) {
   if (row.config.method == Method::walk) return {};
-  return row.config.ahead ? "occupancy" : "better maths";
+  return row.config.specialized ? "occupancy" : "better maths";
 }
 
 static Result<std::vector<TensorType>> infer(Views in, const Options&) {
@@ -44,12 +44,13 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
 static const RegisterOp registered(
     {.name = op,
      .family = "nms",
-     .summary = "the boxes that overlap none of a higher score: their numbers by falling score, then -1; and how many",
+     .summary =
+         "the boxes that overlap no kept one of a higher score: indices by descending score, then -1; and how many",
      .inputs = {"boxes", "scores", "classes"},
      .outputs = {"indices", "count"},
      .dtypes = {f32, f16},
-     .options = {{"iou", "number", "boxes overlap above this share of their union; default 0.5"},
-                 {"legacy", "0|1", "corners count as pixels: a side is x2 - x1 + 1"}},
+     .options = {{"iou", "number", "boxes overlap above this share of their union", "0.5"},
+                 {"legacy", "0|1", "corners count as pixels: a side is x2 - x1 + 1", "0"}},
      .variants = variant_infos(variants, checklist_item),
      .infer = infer,
      .plan = plan_by_name,

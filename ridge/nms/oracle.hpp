@@ -32,11 +32,11 @@ inline std::vector<std::int64_t> nms_oracle(const std::vector<double>& boxes, co
     return std::isnan(scores[j]) ? !std::isnan(scores[i]) : scores[i] > scores[j];
   });
   for (std::int64_t i : order) {
-    const bool struck = std::any_of(kept.begin(), kept.end(), [&](std::int64_t j) {
+    const bool suppressed = std::any_of(kept.begin(), kept.end(), [&](std::int64_t j) {
       return (classes.empty() || classes[i] == classes[j]) &&
              overlap_oracle(&boxes[4 * i], &boxes[4 * j], iou, legacy ? 1 : 0);
     });
-    if (!struck) kept.push_back(i);
+    if (!suppressed) kept.push_back(i);
   }
   return kept;
 }

@@ -1,4 +1,4 @@
-// Which boxes overlap: for a pair, and for all pairs of the sorted boxes as bits.
+// Overlap of boxes: for a pair, and as a bit for all pairs of sorted boxes.
 #pragma once
 #include <ridge/nms/sort.cuh>
 
@@ -6,13 +6,13 @@ namespace ridge::nms_detail {
 
 using Word = unsigned long long;
 
-// Whether boxes share more than `iou` of what they cover together.
+// Whether the intersection of two boxes is more than `iou` of their union.
 struct Overlap {
   float iou;
-  float more;  // what a side is longer than x2 - x1: 1 with legacy corners
+  float more;  // added to a side x2 - x1: 1 with legacy corners, else 0
 
   __device__ __forceinline__ float side(float low, float high) const { return high - low + more; }
-  // Below 0 where a side is 0 or less, or NaN.
+  // Negative if a side is 0 or less, or NaN.
   __device__ __forceinline__ float area(const Box& a) const {
     const float w = side(a.x1, a.x2), h = side(a.y1, a.y2);
     return w > 0 && h > 0 ? w * h : -1.0f;
@@ -22,13 +22,13 @@ struct Overlap {
     if (!(w > 0 && h > 0 && area_a >= 0 && area_b >= 0)) return false;
     const float both = w * h, all = area_a + area_b - both;
     if (!(all > 1e-30f && all < 1e30f)) return in_double(a, b);
-    // Most pairs that meet are far from `iou`: the quotient is for the others.
+    // Most intersecting pairs are far from `iou`: only the others need the quotient.
     if (both < iou * 0.999f * all) return false;
     return both / all > iou;
   }
 
  private:
-  // For areas beyond float32. Preconditions: both have areas, and they meet.
+  // For areas beyond float32. Preconditions: both boxes have areas, and they intersect.
   __device__ bool in_double(const Box& a, const Box& b) const {
     const auto area = [this](double x1, double y1, double x2, double y2) {
       return (x2 - x1 + more) * (y2 - y1 + more);
@@ -38,8 +38,8 @@ struct Overlap {
   }
 };
 
-// Bit j of row i's word w: box i overlaps box 64 w + j. Words are written from the one before row i's own on. In row
-// i's own only the bits of boxes before i are set, in the others all.
+// Bit j of word w in row i: box i overlaps box 64 w + j. Row i's own word is w = i / 64; words are written from the one
+// before it on. Its own word has only the bits of boxes before i, the others all bits.
 //                                                      boxes: [n] sorted; classes: [n] or null; mask: [n][words]
 // Precondition: gridDim.x is mask_grid(n).
 template <bool Classes>

@@ -82,9 +82,9 @@ static std::string fits(const Variant& row, const NmsProblem& p, const DeviceInf
   if (mask_grid(p.n) > max_grid) return "more than 2^31 blocks";
   if (choose_smem_bytes(c, p.n) > device.smem_optin - 1024) return "a bit of each box is more than shared memory holds";
   const std::int64_t most = device.memory_bytes > 0 ? device.memory_bytes / 4 : std::int64_t{1} << 30;
-  if (places(c, p).bytes > most)
-    return "the pairs' bits are " + std::to_string(places(c, p).bytes) + " bytes, and a quarter of memory is " +
-           std::to_string(most);
+  if (workspace_layout(c, p).bytes > most)
+    return "the pairs' bits are " + std::to_string(workspace_layout(c, p).bytes) +
+           " bytes, and a quarter of memory is " + std::to_string(most);
   return {};
 }
 
@@ -96,11 +96,11 @@ static Cost cost(const NmsProblem& p) {
   c.bytes_read = n * (5 * size + (p.classes ? static_cast<double>(size_of(*p.classes)) : 0));
   c.bytes_written = 8 * n + 8;
   c.on(Unit::fp32) =
-      10 * pairs(p);  // two sides of what they share, its area against the union's; how many meet no plan knows
+      10 * pairs(p);  // two sides of the intersection, its area against the union's; no plan knows how many intersect
   return c;
 }
 
-// A step of the block that chooses, and what one of its multiprocessor's reads of the mask take.
+// A step of the selecting block, and the rate at which its multiprocessor reads the mask.
 static constexpr double tile_us = 0.4, walk_us = 1.0, sm_bytes_per_us = 1e5;
 
 static roofline::Kernel kernel_of(const Variant& row, const NmsProblem& p) {
@@ -116,9 +116,9 @@ static roofline::Kernel kernel_of(const Variant& row, const NmsProblem& p) {
   k.bytes_written = k.cost.bytes_written + (mask ? pairs(p) / 8 : 0);
   k.trips = 2;
   k.clocks = mask ? pairs(p) * 20 / 128 : 0;
-  // Half of the boxes are taken to be kept: how many are depends on them.
+  // Assumes that half of the boxes are kept, which depends on the data.
   k.serial_us =
-      4 + (mask ? static_cast<double>(words(p.n)) * tile_us * (c.ahead ? 1 : 2) + pairs(p) / 16 / sm_bytes_per_us
+      4 + (mask ? static_cast<double>(words(p.n)) * tile_us * (c.specialized ? 1 : 2) + pairs(p) / 16 / sm_bytes_per_us
                 : n * walk_us / 2 + pairs(p) / 2 * 20 / 128 / 1800);
   return k;
 }
@@ -142,7 +142,7 @@ Result<NmsPlan> plan_nms(const NmsProblem& p, const DeviceInfo& device, const Pl
 }
 
 std::size_t NmsPlan::workspace_bytes() const {
-  return static_cast<std::size_t>(places(variants[variant].config, problem).bytes);
+  return static_cast<std::size_t>(workspace_layout(variants[variant].config, problem).bytes);
 }
 
 Explanation NmsPlan::explain() const {

@@ -1,4 +1,4 @@
-// Boxes by falling score: the order, and the boxes in it. Keys are unique, so the order is one.
+// Boxes by descending score: the order, and the boxes in it. Keys are unique, so the order is unique.
 #pragma once
 #include <ridge/nms/variants.hpp>
 #include <ridge/simt/simt.hpp>
@@ -12,7 +12,7 @@ struct Box {
   float x1, y1, x2, y2;
 };
 
-// The inputs as they lie, and where the boxes go in order.
+// The inputs with their strides.
 template <class T> struct Input {
   const T *boxes, *scores;
   const void* classes;  // null: none
@@ -20,7 +20,7 @@ template <class T> struct Input {
   std::int64_t box_pitch, box_step, score_step, class_step;
   unsigned n;
 
-  // Rising keys are falling scores, then rising numbers; NaN comes last.
+  // Ascending keys are descending scores, then ascending indices; NaN comes last.
   __device__ __forceinline__ Key key(unsigned i) const {
     const float score = float(scores[i * score_step]);
     const unsigned bits = __builtin_bit_cast(unsigned, score + 0.0f);  // -0 becomes 0
@@ -52,13 +52,13 @@ struct Sorted {
 };
 
 // A block per tile, a key per thread: bitonic, within 32 keys by shuffles.                   keys: [tiles][sort_tile]
-// Precondition: gridDim.x tiles cover n. A single tile's boxes are put in order at once; of several, keys are written.
+// Precondition: gridDim.x tiles cover n. One tile writes its boxes in order at once; several write keys.
 template <class T> __global__ void __launch_bounds__(sort_tile) nms_sort(Input<T> in, Key* keys, Sorted sorted) {
   __shared__ Key shared[sort_tile];
   const simt::tile<32> warp;
   const unsigned thread = threadIdx.x, i = blockIdx.x * sort_tile + thread;
   Key key = i < in.n ? in.key(i) : no_key;
-  for (unsigned run = 2; run <= sort_tile; run *= 2) {  // runs of this length become sorted, every other one falling
+  for (unsigned run = 2; run <= sort_tile; run *= 2) {  // sorts runs of this length, every other one descending
     for (unsigned distance = run / 2; distance > 0; distance /= 2) {
       Key other;
       if (distance < 32) {
@@ -77,11 +77,11 @@ template <class T> __global__ void __launch_bounds__(sort_tile) nms_sort(Input<T
   else if (key != no_key) sorted.put(thread, key, in);
 }
 
-// A key's place is its place in its own tile, and how many are before it in each of the others. A thread per key.
+// A key's rank is its position in its own tile, plus the number of keys before it in each other tile. A thread per key.
 // Precondition: gridDim.x * rank_threads covers tiles * sort_tile.
 template <class T>
 __global__ void __launch_bounds__(rank_threads) nms_rank(Input<T> in, const Key* keys, Sorted sorted) {
-  constexpr int at_once = 4;  // searches, so that one's access hides the others'
+  constexpr int at_once = 4;  // searches in flight, to hide latency
   const unsigned tiles = (in.n + sort_tile - 1) / sort_tile;
   const unsigned i = blockIdx.x * rank_threads + threadIdx.x;
   if (i >= tiles * sort_tile) return;
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(rank_threads) nms_rank(Input<T> in, const Key*
 #pragma unroll
     for (int s = 0; s < at_once; ++s) {
       if (tile + s >= tiles || tile + s == i / sort_tile) continue;
-      // The search stops one short of the whole tile.
+      // The search ends one short of the whole tile.
       rank += before[s] + (keys[(tile + s) * sort_tile + before[s]] < key);
     }
   }

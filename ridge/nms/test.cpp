@@ -57,20 +57,20 @@ Answer answer(std::vector<float> boxes, std::vector<float> scores, NmsOptions op
   return a;
 }
 
-TEST(Nms, ExactlyTheThresholdIsKept) {  // shared 50 of 100 together
+TEST(Nms, ExactlyTheThresholdIsKept) {  // intersection 50, union 100
   const std::vector<float> boxes{0, 0, 10, 10, 0, 0, 10, 5};
   EXPECT_EQ(answer(boxes, {1, 2}).indices, (std::vector<std::int64_t>{1, 0}));
   EXPECT_EQ(answer(boxes, {1, 2}, {.iou = 0.49f}).indices, (std::vector<std::int64_t>{1, -1}));
   EXPECT_EQ(answer(boxes, {1, 2}, {.iou = 0.49f}).count, 1);
 }
 
-TEST(Nms, LegacyCornersArePixels) {  // 1x1 pixel each, the same
+TEST(Nms, LegacyCornersArePixels) {  // 1x1 pixel each, identical
   const std::vector<float> boxes{3, 3, 3, 3, 3, 3, 3, 3};
   EXPECT_EQ(answer(boxes, {1, 2}).count, 2);
   EXPECT_EQ(answer(boxes, {1, 2}, {.legacy = true}).count, 1);
 }
 
-TEST(Nms, ABoxThatIsStruckOutStrikesNoneOut) {  // a chain: each overlaps the next
+TEST(Nms, ASuppressedBoxSuppressesNone) {  // a chain: each overlaps the next
   const std::vector<float> boxes{0, 0, 10, 1, 3, 0, 13, 1, 6, 0, 16, 1};
   EXPECT_EQ(answer(boxes, {3, 2, 1}).indices, (std::vector<std::int64_t>{0, 2, -1}));
 }

@@ -1,4 +1,4 @@
-// What the command line's check and bench know of pooling.
+// Registers the cases of pooling for the command line's check and bench.
 #include <ridge/pool/cases.hpp>
 
 namespace ridge::pool_detail {

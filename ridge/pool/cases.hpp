@@ -14,8 +14,8 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   return std::vector<TensorType>{{c.dtype, {n, channels, h, w}}};
 }
 
-// Tolerance: the greatest is exact. A mean of k taps is a sum in float32 with fewer than k additions on any element's
-// way, each of one roundoff, a product and its correction (3), and one rounding into the dtype.
+// Tolerance: the maximum is exact. A mean of k taps is a sum in float32, with fewer than k additions of one roundoff
+// each per element, then a product and its correction (3), and one rounding into the dtype.
 inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
   const Pool f = function_of(c);
   const Request request = *request_of(f, c.operator_options());
@@ -66,7 +66,7 @@ inline check::CaseBook book_of(Pool f) {
                        .may_leave_range = op == "avg_pool2d"};
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
   const std::vector<std::string> types{"f32", "f16", "bf16"};
-  // The windows that rows of the table are compiled for, over sides around their tiles (4 or 8 columns, 2 or 4 rows).
+  // The windows that variants are compiled for, with sizes around their tiles (4 or 8 columns, 2 or 4 rows).
   for (const char* window : {"r=2:stride=2", "r=3:stride=1:pad=1", "r=3:stride=2:pad=1"})
     for (const std::string& type : types) {
       for (const char* size : {"n=2,c=3,h=8,w=16", "n=1,c=2,h=9,w=17", "n=1,c=2,h=7,w=15", "n=2,c=1,h=4,w=4",

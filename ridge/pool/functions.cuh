@@ -1,18 +1,18 @@
-// What a window's elements become: combine() them in any grouping, and finish() what came of them.
+// The functions of a window: combine() its elements in any grouping, then finish() the result.
 #pragma once
 #include <ridge/tile/extreme.cuh>
 #include <ridge/tile/packed.cuh>
 
 namespace ridge::pool_detail {
 
-// Of the taps first, first + step, ... those that lie within [0, size).
+// Number of the taps first ... first + taps - 1 that are within [0, size).
 __device__ __forceinline__ int taps_inside(int first, int taps, int size) {
   const int last = first + taps;
   const int inside = (last < size ? last : size) - (first > 0 ? first : 0);
   return inside > 0 ? inside : 0;
 }
 
-struct Greatest {
+struct Max {
   static constexpr bool counts = false;
   static __device__ __forceinline__ float neutral() { return -__builtin_huge_valf(); }
   static __device__ __forceinline__ float combine(float a, float b) { return tile::Extreme<true>::pick(a, b); }
@@ -23,9 +23,9 @@ struct Mean {
   static constexpr bool counts = true;
   static __device__ __forceinline__ float neutral() { return 0; }
   static __device__ __forceinline__ float combine(float a, float b) { return a + b; }
-  // sum / count, given the reciprocal of count: the product, and its error taken off once, so that the mean of equal
-  // values is that value; 16-bit floats are rounded to it anyway. Of an infinite sum the error is NaN, and the product
-  // right as it is.
+  // sum / count, given the reciprocal of count: the product, corrected once by its error, so that the mean of equal
+  // values is that value; 16-bit floats are rounded to it anyway. For an infinite sum the error is NaN, and the product
+  // is already correct.
   template <class T> static __device__ __forceinline__ float finish(float sum, float count, float reciprocal) {
     const float mean = sum * reciprocal;
     if constexpr (sizeof(T) == 2) {
@@ -37,11 +37,11 @@ struct Mean {
   }
 };
 
-// What windows of V neighbouring channels have come to: floats, or 16-bit floats as they are where the function is
-// their greatest, two to an instruction.
+// Accumulators of windows of V neighbouring channels: floats, or for the maximum of 16-bit floats packed pairs, two per
+// instruction.
 template <class F, class T> struct Channels {
-  static constexpr int V = tile::unit_elements<T>;
-  static constexpr bool packed = std::is_same_v<F, Greatest> && tile::is_packed<T>;
+  static constexpr int V = tile::vector_elements<T>;
+  static constexpr bool packed = std::is_same_v<F, Max> && tile::is_packed<T>;
   std::conditional_t<packed, tile::Packed, simt::vec<float, V>> value;
 
   __device__ __forceinline__ Channels() {}
@@ -51,7 +51,7 @@ template <class F, class T> struct Channels {
   }
   __device__ __forceinline__ void combine(const Channels& other) {
 #pragma unroll
-    for (int i = 0; i < (packed ? tile::unit_words : V); ++i) {
+    for (int i = 0; i < (packed ? tile::vector_words : V); ++i) {
       if constexpr (packed) value[i] = tile::Extreme<true>::packed_pick<T>(value[i], other.value[i]);
       else value[i] = F::combine(value[i], other.value[i]);
     }

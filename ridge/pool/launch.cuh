@@ -1,19 +1,19 @@
 // Launches the row of variants.hpp that a plan chose. Functions are static: the .cu files are compiled twice, for the
 // CPU runtime and for CUDA, and both objects are in one library.
 #pragma once
+#include <ridge/core/table.hpp>
 #include <ridge/pool/launch.hpp>
 #include <ridge/pool/tiled.cuh>
 #include <ridge/pool/whole.cuh>
 
 #include <algorithm>
-#include <utility>
 
 namespace ridge::pool_detail {
 
-// A row of the table as a type: nvcc takes no namespaced class value as a kernel's template argument.
-template <int I> struct Row { static constexpr Config config = variants[I].config; };
+// Policy of row I of the table, a type: nvcc takes no namespaced class value as a kernel's template argument.
+template <int I> struct Policy { static constexpr Config config = variants[I].config; };
 
-inline int whole(std::int64_t n) { return static_cast<int>(n); }  // fits() has bounded what is handed over as int
+inline int whole(std::int64_t n) { return static_cast<int>(n); }  // fits() has bounded these sizes
 
 template <int I, class F, class T> static Status launch_row(const Arguments& args) {
   constexpr Config c = variants[I].config;
@@ -31,7 +31,7 @@ template <int I, class F, class T> static Status launch_row(const Arguments& arg
     std::copy_n(out.shape.begin(), 4, axes.outputs);
     std::copy_n(in.stride.begin(), 4, axes.x);
     std::copy_n(out.stride.begin(), 4, axes.y);
-    return simt::launch(at, pool_naive<Row<I>, F, T>, x, y, axes, window, p.layout == PoolLayout::nhwc);
+    return simt::launch(at, pool_naive<Policy<I>, F, T>, x, y, axes, window, p.layout == PoolLayout::nhwc);
   } else if constexpr (c.method == Method::shared) {
     SharedShape s{.h = whole(in.shape[2]),
                   .w = whole(in.shape[3]),
@@ -54,7 +54,7 @@ template <int I, class F, class T> static Status launch_row(const Arguments& arg
     std::copy_n(in.stride.begin(), 4, s.x);
     std::copy_n(out.stride.begin(), 4, s.y);
     at.smem = static_cast<std::size_t>(shared_floats(c, window)) * sizeof(float);
-    return simt::launch(at, pool_shared<Row<I>, F, T>, x, y, s);
+    return simt::launch(at, pool_shared<Policy<I>, F, T>, x, y, s);
   } else if constexpr (c.method == Method::column) {
     ColumnShape s{.h = whole(in.shape[2]),
                   .w = whole(in.shape[3]),
@@ -69,29 +69,29 @@ template <int I, class F, class T> static Status launch_row(const Arguments& arg
                   .count_include_pad = window.count_include_pad};
     std::copy_n(in.stride.begin(), 4, s.x);
     std::copy_n(out.stride.begin(), 4, s.y);
-    return simt::launch(at, pool_column<Row<I>, F, T>, x, y, s);
+    return simt::launch(at, pool_column<Policy<I>, F, T>, x, y, s);
   } else if constexpr (c.method == Method::tile) {
     const TileShape s{.h = whole(in.shape[2]),
                       .w = whole(in.shape[3]),
                       .oh = whole(out.shape[2]),
                       .ow = whole(out.shape[3]),
                       .items = static_cast<unsigned>(items_of(c, p)),
-                      .across = Divider(ceil_div(out.shape[3], unit_elements(p.dtype))),
+                      .across = Divider(ceil_div(out.shape[3], vector_elements(p.dtype))),
                       .down = Divider(ceil_div(out.shape[2], c.rows)),
                       .plane_x = *plane_pitch(in),
                       .row_x = in.stride[2],
                       .plane_y = *plane_pitch(out),
                       .row_y = out.stride[2],
-                      .wide_stores = wide_stores(p),
+                      .vector_stores = vector_stores(p),
                       .count_include_pad = window.count_include_pad};
-    return simt::launch(at, pool_tile<Row<I>, F, T>, x, y, s);
+    return simt::launch(at, pool_tile<Policy<I>, F, T>, x, y, s);
   } else {
     const ChannelsShape s{.h = whole(in.shape[2]),
                           .w = whole(in.shape[3]),
                           .oh = whole(out.shape[2]),
                           .ow = whole(out.shape[3]),
                           .items = static_cast<unsigned>(items_of(c, p)),
-                          .units = Divider(out.shape[1] / unit_elements(p.dtype)),
+                          .vectors = Divider(out.shape[1] / vector_elements(p.dtype)),
                           .across = Divider(ceil_div(out.shape[3], c.columns)),
                           .down = Divider(ceil_div(out.shape[2], c.rows * below(c, p.dtype))),
                           .r = whole(window.size.h),
@@ -105,21 +105,14 @@ template <int I, class F, class T> static Status launch_row(const Arguments& arg
                           .count_include_pad = window.count_include_pad,
                           .x = {in.stride[0], in.stride[2], in.stride[3]},
                           .y = {out.stride[0], out.stride[2], out.stride[3]}};
-    return simt::launch(at, pool_channels<Row<I>, F, T>, x, y, s);
+    return simt::launch(at, pool_channels<Policy<I>, F, T>, x, y, s);
   }
 }
 
-template <class F, class T, int... I>
-static Status launch_variant(const Arguments& args, std::integer_sequence<int, I...>) {
-  Status status;
-  ((args.plan.variant == I ? void(status = launch_row<I, F, T>(args)) : void()), ...);
-  return status;
-}
-
 template <class T> static Status launch_table(const Arguments& args) {
-  constexpr auto rows = std::make_integer_sequence<int, variant_count>{};
-  return args.plan.problem.function == Pool::max ? launch_variant<Greatest, T>(args, rows)
-                                                 : launch_variant<Mean, T>(args, rows);
+  return visit_row<variant_count>(args.plan.variant, [&]<int I>() {
+    return args.plan.problem.function == Pool::max ? launch_row<I, Max, T>(args) : launch_row<I, Mean, T>(args);
+  });
 }
 
 }  // namespace ridge::pool_detail

@@ -1,4 +1,4 @@
-// What plan.cpp knows of the .cu files: one launch per element type and backend.
+// The interface of the .cu files for plan.cpp: one launch per element type and backend.
 #pragma once
 #include <ridge/core/backend.hpp>
 #include <ridge/core/grid.hpp>
@@ -15,7 +15,7 @@ struct Arguments {
   Stream stream;
 };
 
-// Preconditions: the plan's problem has outputs, and the pointers are as it says.
+// Preconditions: the plan's problem has outputs, and the pointers match it.
 template <class Backend> Status launch_f32(const Arguments&);
 template <class Backend> Status launch_f16(const Arguments&);
 template <class Backend> Status launch_bf16(const Arguments&);

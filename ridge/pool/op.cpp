@@ -8,7 +8,7 @@ namespace ridge {
 
 using namespace pool_detail;
 
-// What a row of the table is about.
+// The checklist item of a table row.
 static std::string_view checklist_item(const Variant& row) {
   switch (row.config.method) {
     case Method::naive: return {};
@@ -43,13 +43,13 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
 }
 
 template <Pool F> static OpInfo info(std::string_view summary) {
-  std::vector<OptionInfo> options{{"r", "rows", "of the window"},
+  std::vector<OptionInfo> options{{"r", "rows", "of the window", {}, true},
                                   {"s", "columns", "of the window; default r"},
-                                  {"stride", "n or h,w", "default 1"},
-                                  {"pad", "n or h,w", "on either side; default 0"},
-                                  {"layout", "nchw|nhwc", "default nchw"}};
-  if (F == Pool::max) options.push_back({"dilation", "n or h,w", "default 1"});
-  else options.push_back({"count_include_pad", "0|1", "whether padding counts, as zeros; default 1"});
+                                  {"stride", "n or h,w", "", "1"},
+                                  {"pad", "n or h,w", "on either side", "0"},
+                                  {"layout", "nchw|nhwc", "of x and y", "nchw"}};
+  if (F == Pool::max) options.push_back({"dilation", "n or h,w", "", "1"});
+  else options.push_back({"count_include_pad", "0|1", "whether padding counts, as zeros", "1"});
   return {.name = name(F),
           .family = "pool",
           .summary = summary,

@@ -9,7 +9,7 @@ namespace ridge::pool_detail {
 
 struct WindowOracle {
   double greatest = -std::numeric_limits<double>::infinity();  // NaN where there is one
-  double sum = 0, magnitude = 0;                               // of the values, of their absolute values
+  double sum = 0, magnitude = 0;                               // sums of values, and of absolute values
   std::int64_t inside = 0;                                     // taps that are not padding
 
   // at(i, j) is the input of an h x w plane.

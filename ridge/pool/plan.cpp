@@ -20,7 +20,7 @@ std::string_view name(Pool function) { return function == Pool::max ? "max_pool2
 static std::string text(const PoolPair& pair) { return std::to_string(pair.h) + "x" + std::to_string(pair.w); }
 
 static Status validate(Pool function, const PoolWindow& window, std::int64_t h, std::int64_t w) {
-  constexpr std::int64_t most = std::int64_t{1} << 30;  // no sum of two of them overflows anywhere
+  constexpr std::int64_t most = std::int64_t{1} << 30;  // sums of two of them never overflow
   const std::string_view op = name(function);
   const auto check = [&](const char* key, const PoolPair& pair, std::int64_t least) {
     if (std::min(pair.h, pair.w) >= least && std::max(pair.h, pair.w) < most) return Status{};
@@ -41,7 +41,7 @@ static Status validate(Pool function, const PoolWindow& window, std::int64_t h, 
   return {};
 }
 
-// The axes in the order n, c, h, w.
+// Reorders axes to n, c, h, w.
 static Layout as_nchw(const Layout& given, PoolLayout layout) {
   if (layout == PoolLayout::nchw) return given;
   Layout t = given;
@@ -112,12 +112,12 @@ static Status validate(const PoolProblem& p) {
   return validate(p.function, p.window, p.x.shape[2], p.x.shape[3]);
 }
 
-// Whether every step of a view of contiguous channels, and its start, is on a unit of 16 bytes.
-static bool channels_on_units(const Layout& t, DType dtype, int alignment) {
-  const std::int64_t unit = unit_elements(dtype);
+// Whether a view of contiguous channels and all of its strides start on 16-byte vectors.
+static bool channels_on_vectors(const Layout& t, DType dtype, int alignment) {
+  const std::int64_t vector = vector_elements(dtype);
   for (int axis : {0, 2, 3})
-    if (t.shape[axis] > 1 && t.stride[axis] % unit != 0) return false;
-  return alignment >= unit_bytes;
+    if (t.shape[axis] > 1 && t.stride[axis] % vector != 0) return false;
+  return alignment >= vector_bytes;
 }
 
 // Why this row cannot run this problem; empty: it can.
@@ -128,7 +128,7 @@ static std::string fits(const Variant& row, const PoolProblem& p, const DeviceIn
   if (std::max(p.x.shape[2], p.x.shape[3]) >= 1 << 30) return "a plane has a side of 2^30 or more";
   if (items_of(c, p) >= Divider::limit) return "more than 2^31 pieces of work";
   if (c.method == Method::shared) {
-    // As one block of any device may have, so that sums of sizes cannot overflow before they are refused.
+    // Above any device's shared memory: refused here, before sums of sizes could overflow.
     const PoolPair extent = window.extent();
     if (std::max({extent.h, extent.w, window.stride.h, window.stride.w}) > 1 << 12)
       return "the window's extent or stride is above 4,096";
@@ -144,9 +144,9 @@ static std::string fits(const Variant& row, const PoolProblem& p, const DeviceIn
   if (c.method == Method::channels) {
     if ((p.x.shape[1] > 1 && p.x.stride[1] != 1) || (p.y.shape[1] > 1 && p.y.stride[1] != 1))
       return "channels are not contiguous";
-    if (p.x.shape[1] % unit_elements(p.dtype) != 0 || !channels_on_units(p.x, p.dtype, p.align_x) ||
-        !channels_on_units(p.y, p.dtype, p.align_y))
-      return "channels are not whole units of 16 bytes on 16-byte addresses";
+    if (p.x.shape[1] % vector_elements(p.dtype) != 0 || !channels_on_vectors(p.x, p.dtype, p.align_x) ||
+        !channels_on_vectors(p.y, p.dtype, p.align_y))
+      return "channels are not whole vectors of 16 bytes on 16-byte addresses";
     return {};
   }
   if (c.method == Method::column) return {};
@@ -154,7 +154,7 @@ static std::string fits(const Variant& row, const PoolProblem& p, const DeviceIn
   if ((p.x.shape[3] > 1 && p.x.stride[3] != 1) || (p.y.shape[3] > 1 && p.y.stride[3] != 1))
     return "a row's elements are not contiguous";
   if (!plane_pitch(p.x) || !plane_pitch(p.y)) return "planes are not evenly spaced";
-  if (!wide_loads(p)) return "rows of x are not whole units of 16 bytes on 16-byte addresses";
+  if (!vector_loads(p)) return "rows of x are not whole vectors of 16 bytes on 16-byte addresses";
   return {};
 }
 
@@ -170,7 +170,7 @@ static Cost cost(const PoolProblem& p) {
                  touched(p.x.shape[2], p.y.shape[2], p.window.size.h) *
                  touched(p.x.shape[3], p.y.shape[3], p.window.size.w) * size;
   c.bytes_written = outputs_of(p) * size;
-  // Along rows, then along columns: the fewest that serve any window.
+  // Along rows, then along columns: the fewest operations for any window.
   c.on(Unit::fp32) =
       outputs_of(p) * static_cast<double>(p.window.size.h + p.window.size.w - 2 + (p.function == Pool::avg ? 1 : 0));
   return c;
@@ -190,11 +190,11 @@ static roofline::Kernel kernel_of(const Variant& row, const PoolProblem& p, cons
   k.bytes_read = least.bytes_read;
   k.bytes_written = least.bytes_written;
   const double threads = static_cast<double>(c.threads);
-  // Instructions per output, from the source; four warps issue one each in a clock.
+  // Instructions per output, counted in the source; four warps issue one each per clock.
   double instructions = 0;
   switch (c.method) {
     case Method::naive:
-      instructions = 160 + 8 * taps;  // three divisions of 64 bits
+      instructions = 160 + 8 * taps;  // three 64-bit divisions
       k.trips = std::max(1.0, taps / 4);
       k.trip_bytes = threads * size * std::min(taps, 4.0);
       break;
@@ -213,23 +213,23 @@ static roofline::Kernel kernel_of(const Variant& row, const PoolProblem& p, cons
     }
     case Method::tile:
       instructions = 14 + (size == 2 ? 2 : 0);
-      k.trip_bytes = threads * static_cast<double>(inputs_of(c.rows, c.stride, c.size)) * c.stride * unit_bytes;
+      k.trip_bytes = threads * static_cast<double>(inputs_of(c.rows, c.stride, c.size)) * c.stride * vector_bytes;
       k.overlap = 6;
       break;
     case Method::channels:
       instructions = 6 + taps * (c.rows > 2 ? 1.2 : c.rows > 1 ? 1.7 : c.size > 0 ? 2.5 : 4);
       k.trips = c.size > 0 ? 1 : std::max(1.0, h * std::ceil(w / 4));
-      k.l2_bytes = least.bytes_read;  // neighbouring rows of windows are other blocks'
+      k.l2_bytes = least.bytes_read;  // other blocks read neighbouring rows of windows
       if (c.rows > 1) {
         const double in_rows = static_cast<double>(inputs_of(c.rows, c.stride, c.size));
-        k.trips = in_rows / (c.ahead + 1);
+        k.trips = in_rows / (c.rows_in_flight + 1);
         k.l2_bytes *= in_rows / (c.rows * c.stride) - 1;
       }
-      k.trip_bytes = threads * unit_bytes * std::min(taps, c.size > 0 ? 9.0 : 4.0);
+      k.trip_bytes = threads * vector_bytes * std::min(taps, c.size > 0 ? 9.0 : 4.0);
       break;
   }
   k.clocks = outputs / 32 * instructions / 4;
-  // Lanes follow one another along rows, where these may not be contiguous: a sector for each element.
+  // Lanes are ordered along rows, which may not be contiguous: a sector for each element.
   const bool along_rows = c.method == Method::shared || c.method == Method::column ||
                           (c.method == Method::naive && p.layout == PoolLayout::nchw);
   if (along_rows && p.x.stride[3] != 1 && p.x.shape[3] > 1) k.memory_share = size / 32;
@@ -273,7 +273,7 @@ Status PoolPlan::run(const TensorView& x, const TensorView& y, Stream stream) co
   const std::string_view op = name(problem.function);
   auto given = PoolProblem::of(problem.function, problem.window, problem.layout, x, y);
   if (!given) return given.error();
-  // A tensor that starts on a rounder address than was planned for is as good.
+  // A tensor may have a higher alignment than planned.
   given->align_x = std::min(given->align_x, problem.align_x);
   given->align_y = std::min(given->align_y, problem.align_y);
   if (*given != problem) return not_as_planned(op, given->text(), problem.text());

@@ -1,4 +1,4 @@
-// max_pool2d and avg_pool2d: the greatest, or the mean, of each window of a plane.
+// max_pool2d and avg_pool2d: the maximum or the mean of each window of a plane.
 //
 //   y[n, c, i, j] = max or mean over a < r, b < s of x[n, c, i stride_h - pad_h + a dilation_h,
 //   j stride_w - pad_w + ...]
@@ -7,14 +7,14 @@
 //           oh = (h + 2 pad_h - extent_h) / stride_h + 1, rounded down, with extent_h = (r - 1) dilation_h + 1.
 //           Strides are free: planes of contiguous rows (nchw) and contiguous channels (nhwc) take the fast paths.
 // Windows   any size, stride and dilation from 1, padding from 0 and below the window's extent; a window larger than
-//           the padded input is refused. The mean takes no dilation.
+//           the padded input is refused. The mean supports no dilation.
 // Types     f32 f16 bf16; y has x's type. The mean is summed in float32 and rounded once.
-// Values    NaN passes through both. Padding is never the greatest: a window of nothing but padding gives -inf. In the
-//           mean padding counts as zeros (count_include_pad, the default), or does not count: then a window of nothing
-//           but padding, as there is over an input of no rows, gives NaN. A sum that float32 cannot hold is infinite.
+// Values    Both propagate NaN. Padding is never the maximum: a window of padding only gives -inf. In the mean padding
+//           counts as zeros (count_include_pad, the default), or does not count: then a window of padding only, as over
+//           an input without rows, gives NaN. A sum that overflows float32 is infinite.
 // Aliasing  y must not overlap x.
 // Empty     no outputs: nothing is launched.
-// Repeats   bit for bit.
+// Repeats   bitwise identical.
 #pragma once
 #include <ridge/core/memory.hpp>
 #include <ridge/core/plan.hpp>
@@ -34,11 +34,11 @@ struct PoolPair {  // along h and along w
 
 struct PoolWindow {
   PoolPair size = {}, stride = {}, pad = {0, 0}, dilation = {};
-  bool count_include_pad = true;  // of the mean
+  bool count_include_pad = true;  // mean only
   bool operator==(const PoolWindow&) const = default;
 
   PoolPair extent() const { return {(size.h - 1) * dilation.h + 1, (size.w - 1) * dilation.w + 1}; }
-  // How many windows a plane of h x w has. Precondition: it has one.
+  // Numbers of windows of an h x w plane. Precondition: it has one.
   PoolPair outputs(std::int64_t h, std::int64_t w) const {
     return {(h + 2 * pad.h - extent().h) / stride.h + 1, (w + 2 * pad.w - extent().w) / stride.w + 1};
   }
@@ -48,18 +48,18 @@ struct PoolProblem {
   Pool function = Pool::max;
   DType dtype = DType::f32;
   PoolWindow window;
-  PoolLayout layout = PoolLayout::nchw;  // the axis that lies innermost; x and y below are [n, c, h, w] in either
+  PoolLayout layout = PoolLayout::nchw;  // of memory; x and y below are always [n, c, h, w]
   Layout x, y;
-  int align_x = 16, align_y = 16;  // bytes that the address is a multiple of, 16 at most
+  int align_x = 16, align_y = 16;  // alignment of the address in bytes, at most 16
   bool operator==(const PoolProblem&) const = default;
 
   // Contiguous, aligned tensors.
   RIDGE_API static Result<PoolProblem> contiguous(Pool, DType, const PoolWindow&, PoolLayout, std::int64_t n,
                                                   std::int64_t c, std::int64_t h, std::int64_t w);
-  // What the views need; refuses shapes or dtypes that do not belong together, windows that do not fit, and overlap.
+  // The problem of these views. Refuses shapes or dtypes that do not match, windows that do not fit, and overlap.
   RIDGE_API static Result<PoolProblem> of(Pool, const PoolWindow&, PoolLayout, const TensorView& x,
                                           const TensorView& y);
-  RIDGE_API std::string text() const;  // what explain() says of it
+  RIDGE_API std::string text() const;  // for explain()
 };
 
 class PoolPlan {

@@ -1,4 +1,4 @@
-// Kernels whose outputs are made in registers: a column or a tile of them per thread, or 16 bytes of channels.
+// Kernels that compute outputs in registers: a column or a tile of them per thread, or 16 bytes of channels.
 #pragma once
 #include <ridge/core/divider.hpp>
 #include <ridge/pool/functions.cuh>
@@ -12,19 +12,19 @@ using tile::Packed;
 struct ColumnShape {
   int h, w, oh, ow, pad_h, pad_w;
   unsigned items;
-  Divider across, down, channels;  // by outputs of a row, by threads of a column of outputs, by channels
+  Divider across, down, channels;  // by outputs per row, by threads per column of outputs, by channels
   bool count_include_pad;
   std::int64_t x[4] = {}, y[4] = {};
 };
 
 // y[n, c, i, j] = F of a window of x, Config::size square, with its stride
 //                                                       x: [n, c, h, w]  y: [n, c, oh, ow], any strides and padding
-// A thread makes Config::rows outputs, one below the other; each of its input rows is read and reduced once.
+// A thread computes Config::rows outputs of a column; each of its input rows is read and reduced once.
 // Preconditions: gridDim.x * threads covers items < 2^31; sides below 2^30.
-template <class Row, class F, class T>
-__global__ void __launch_bounds__(Row::config.threads) pool_column(const T* x, T* y, ColumnShape p) {
-  constexpr int K = Row::config.size, S = Row::config.stride, R = Row::config.rows, in_rows = (R - 1) * S + K;
-  const unsigned item = blockIdx.x * Row::config.threads + threadIdx.x;
+template <class Policy, class F, class T>
+__global__ void __launch_bounds__(Policy::config.threads) pool_column(const T* x, T* y, ColumnShape p) {
+  constexpr int K = Policy::config.size, S = Policy::config.stride, R = Policy::config.rows, in_rows = (R - 1) * S + K;
+  const unsigned item = blockIdx.x * Policy::config.threads + threadIdx.x;
   if (item >= p.items) return;
   unsigned col = item;
   unsigned down = p.across.divide(col);
@@ -65,39 +65,39 @@ __global__ void __launch_bounds__(Row::config.threads) pool_column(const T* x, T
 struct TileShape {
   int h, w, oh, ow;
   unsigned items;
-  Divider across, down;  // by threads that share a row of outputs, by those rows of threads in a plane
+  Divider across, down;  // by threads per row of outputs, by rows of threads per plane
   std::int64_t plane_x, row_x, plane_y, row_y;
-  bool wide_stores;  // rows of y start on 16 bytes
+  bool vector_stores;  // rows of y start on 16 bytes
   bool count_include_pad;
 };
 
 // y[plane, i, j] = F of a window of x, Config::size square, with its stride and padding
 //                                                       x: [planes, h, w]  y: [planes, oh, ow], rows contiguous
-// A thread makes rows x V neighbouring outputs. Each of its input rows is read once: S units of V elements, and the
-// elements on either side that windows reach into, which are other threads' and in the L1 cache.
-// Preconditions: gridDim.x * threads covers items < 2^31; sides below 2^30; wide_loads().
-template <class Row, class F, class T>
-__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+// A thread computes rows x V neighbouring outputs. Each of its input rows is read once: S vectors of V elements, and
+// the halo, an element on either side, which other threads bring into the L1 cache.
+// Preconditions: gridDim.x * threads covers items < 2^31; sides below 2^30; vector_loads().
+template <class Policy, class F, class T>
+__global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     pool_tile(const T* x, T* y, TileShape p) {
-  constexpr int K = Row::config.size, S = Row::config.stride, P = Row::config.pad, R = Row::config.rows;
-  constexpr int V = tile::unit_elements<T>;
+  constexpr int K = Policy::config.size, S = Policy::config.stride, P = Policy::config.pad, R = Policy::config.rows;
+  constexpr int V = tile::vector_elements<T>;
   constexpr int in_rows = (R - 1) * S + K, left = P, right = K - P - S;
   static_assert(left >= 0 && left <= 1 && right >= 0 && right <= 1, "one element on either side at most");
 
-  const unsigned item = blockIdx.x * Row::config.threads + threadIdx.x;
+  const unsigned item = blockIdx.x * Policy::config.threads + threadIdx.x;
   if (item >= p.items) return;
   unsigned across = item;
   unsigned down = p.across.divide(across);
   const unsigned plane = p.down.divide(down);
   const int first_row = static_cast<int>(down) * R, first_col = static_cast<int>(across) * V;
-  const int col = first_col * S;  // of x, where the units begin
+  const int col = first_col * S;  // column of x at which the vectors begin
   x += plane * p.plane_x + col;
   y += plane * p.plane_y + first_row * p.row_y + first_col;
 
-  // ---- load: all of it before the first use
+  // ---- load: everything before the first use
   const T none = T(F::neutral());
   const Packed nothing = tile::packed_fill<T>(F::neutral());
-  Packed units[in_rows][S];
+  Packed vectors[in_rows][S];
   T before[in_rows], after[in_rows];
   const auto row_of = [&](int i) { return first_row * S - P + i; };
   const auto inside = [&](int i) { return static_cast<unsigned>(row_of(i)) < static_cast<unsigned>(p.h); };
@@ -105,14 +105,14 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   for (int i = 0; i < in_rows; ++i)
 #pragma unroll
     for (int u = 0; u < S; ++u)
-      units[i][u] = inside(i) && col + u * V < p.w ? tile::load_packed(x + row_of(i) * p.row_x + u * V) : nothing;
+      vectors[i][u] = inside(i) && col + u * V < p.w ? tile::load_packed(x + row_of(i) * p.row_x + u * V) : nothing;
 #pragma unroll
   for (int i = 0; i < in_rows; ++i) {
     before[i] = left && inside(i) && col > 0 && col <= p.w ? x[row_of(i) * p.row_x - 1] : none;
     after[i] = right && inside(i) && col + S * V < p.w ? x[row_of(i) * p.row_x + S * V] : none;
   }
 
-  // ---- compute: each input row along its columns once, then into the outputs whose windows it is in
+  // ---- compute: reduce each input row along its columns once, then combine it into all outputs that contain it
   float result[R][V];
 #pragma unroll
   for (int i = 0; i < in_rows; ++i) {
@@ -120,9 +120,9 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     if constexpr (left > 0) in[0] = float(before[i]);
 #pragma unroll
     for (int u = 0; u < S; ++u) {
-      const tile::Floats<T> unit = tile::unpack_floats<T>(units[i][u]);
+      const tile::Floats<T> vector = tile::unpack_floats<T>(vectors[i][u]);
 #pragma unroll
-      for (int v = 0; v < V; ++v) in[left + u * V + v] = unit[v];
+      for (int v = 0; v < V; ++v) in[left + u * V + v] = vector[v];
     }
     if constexpr (right > 0) in[left + S * V] = float(after[i]);
 #pragma unroll
@@ -154,7 +154,7 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
     }
     T* row = y + o * p.row_y;
     const bool exists = first_row + o < p.oh;
-    if (exists && p.wide_stores && first_col + V <= p.ow) {
+    if (exists && p.vector_stores && first_col + V <= p.ow) {
       tile::store_packed(row, tile::pack_floats<T>(out));
     } else {
 #pragma unroll
@@ -167,8 +167,8 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
 struct ChannelsShape {
   int h, w, oh, ow;
   unsigned items;
-  // By 16 bytes of channels, by threads of a row of outputs, and of a column (`below` of them together).
-  Divider units, across, down;
+  // By vectors of channels, by threads per row of outputs, and per column (`below` of them together).
+  Divider vectors, across, down;
   int r, s, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
   bool count_include_pad;
   std::int64_t x[3], y[3];  // strides of n, h, w
@@ -176,21 +176,20 @@ struct ChannelsShape {
 
 // y[n, i, j, c] = F of a window of x, V channels per thread, of Config::rows x Config::columns neighbouring outputs.
 //                                                     x: [n, h, w, c]  y: [n, oh, ow, c], channels contiguous
-// Preconditions: gridDim.x * threads covers items < 2^31; sides below 2^30; all steps are whole units of 16 bytes. A
-// row of the table that names a size takes no other, without dilation; one that names a stride no other; several
-// outputs need both. Threads follow one another along channels, then `below` of them down a column of outputs, then
-// along rows.
-template <class Row, class F, class T>
-__global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm)
+// Preconditions: gridDim.x * threads covers items < 2^31; sides below 2^30; all steps are whole vectors of 16 bytes. A
+// table row with a size takes only that size, without dilation; one with a stride only that stride; several outputs
+// need both. Threads are ordered along channels, then `below` of them down a column of outputs, then along rows.
+template <class Policy, class F, class T>
+__global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     pool_channels(const T* x, T* y, ChannelsShape p) {
-  constexpr int K = Row::config.size, S = Row::config.stride > 0 ? Row::config.stride : 1;
-  constexpr int R = Row::config.rows, C = Row::config.columns, V = tile::unit_elements<T>;
-  constexpr unsigned B = sizeof(T) == 2 ? Row::config.below_16bit : Row::config.below;
-  static_assert(R * C == 1 || (K > 0 && Row::config.stride > 0), "what outputs share is known by size and stride");
-  const unsigned item = blockIdx.x * Row::config.threads + threadIdx.x;
+  constexpr int K = Policy::config.size, S = Policy::config.stride > 0 ? Policy::config.stride : 1;
+  constexpr int R = Policy::config.rows, C = Policy::config.columns, V = tile::vector_elements<T>;
+  constexpr unsigned B = sizeof(T) == 2 ? Policy::config.below_16bit : Policy::config.below;
+  static_assert(R * C == 1 || (K > 0 && Policy::config.stride > 0), "what outputs share is known by size and stride");
+  const unsigned item = blockIdx.x * Policy::config.threads + threadIdx.x;
   if (item >= p.items) return;
-  unsigned unit = item;
-  unsigned j = p.units.divide(unit);
+  unsigned vector = item;
+  unsigned j = p.vectors.divide(vector);
   const unsigned lower = j % B;
   j /= B;
   unsigned i = p.across.divide(j);
@@ -198,8 +197,8 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
   const int first_row = static_cast<int>(i * B + lower) * R, first_col = static_cast<int>(j) * C;
   if (B > 1 && first_row >= p.oh) return;
   const int top = first_row * p.stride_h - p.pad_h, left = first_col * p.stride_w - p.pad_w;
-  x += n * p.x[0] + unit * V;
-  y += n * p.y[0] + first_row * p.y[1] + first_col * p.y[2] + unit * V;
+  x += n * p.x[0] + vector * V;
+  y += n * p.y[0] + first_row * p.y[1] + first_col * p.y[2] + vector * V;
 
   const Packed nothing = tile::packed_fill<T>(F::neutral());
   const auto load = [&](int row, int col) {
@@ -215,25 +214,25 @@ __global__ void __launch_bounds__(Row::config.threads, Row::config.blocks_per_sm
       tile::store_packed(y + o * p.y[1] + c * p.y[2], result.finish(count, F::counts ? 1.0f / count : 0.0f));
   };
   if constexpr (K > 0) {
-    // Row by row of inputs: each is reduced once, for all outputs that it is in, while the next ones are on their way.
+    // By input rows: each is reduced once, for all outputs that contain it, while the next ones are in flight.
     constexpr int in_rows = (R - 1) * S + K, in_cols = (C - 1) * S + K;
-    constexpr int under_way = Row::config.ahead < in_rows ? Row::config.ahead : in_rows;
+    constexpr int in_flight = Policy::config.rows_in_flight < in_rows ? Policy::config.rows_in_flight : in_rows;
     Packed in[in_rows][in_cols];
     Channels<F, T> result[R][C];
 #pragma unroll
-    for (int next = 0; next < in_rows + under_way; ++next) {
+    for (int next = 0; next < in_rows + in_flight; ++next) {
       if (next < in_rows) {
 #pragma unroll
         for (int b = 0; b < in_cols; ++b) in[next][b] = load(top + next, left + b);
       }
-      const int a = next - under_way;
+      const int a = next - in_flight;
       if (a < 0) continue;
       Channels<F, T> of[in_cols], row[C];
 #pragma unroll
       for (int b = 0; b < in_cols; ++b) of[b] = Channels<F, T>(in[a][b]);
       if constexpr (C % 2 == 0 && K == 3 && S == 1) {
 #pragma unroll
-        for (int c = 0; c < C; c += 2) {  // what two windows share, once
+        for (int c = 0; c < C; c += 2) {  // computes the part that two windows share once
           row[c] = of[c + 1];
           row[c].combine(of[c + 2]);
           row[c + 1] = row[c];

@@ -1,4 +1,4 @@
-// Kernels for any window and any strides: a thread per output, and a tile's inputs in shared memory.
+// Kernels for any window and any strides: a thread per output, or a tile's inputs in shared memory.
 #pragma once
 #include <ridge/core/divider.hpp>
 #include <ridge/pool/functions.cuh>
@@ -7,16 +7,16 @@
 
 namespace ridge::pool_detail {
 
-struct Axes {  // of x along h and w; of n, c, h, w: sizes of y, and strides of both
+struct Axes {  // sizes h and w of x; sizes of y and strides of both, along n, c, h, w
   std::int64_t h, w, outputs[4] = {}, x[4] = {}, y[4] = {};
 };
 
 // y[n, c, i, j] = F of a window of x                    x: [n, c, h, w]  y: [n, c, oh, ow], any strides
-// Precondition: gridDim.x * threads covers y. Threads follow one another along y's innermost axis.
-template <class Row, class F, class T>
-__global__ void __launch_bounds__(Row::config.threads)
+// Precondition: gridDim.x * threads covers y. Threads are ordered along y's innermost axis.
+template <class Policy, class F, class T>
+__global__ void __launch_bounds__(Policy::config.threads)
     pool_naive(const T* x, T* y, Axes axes, PoolWindow window, bool channels_innermost) {
-  std::uint64_t rest = std::uint64_t{blockIdx.x} * Row::config.threads + threadIdx.x;
+  std::uint64_t rest = std::uint64_t{blockIdx.x} * Policy::config.threads + threadIdx.x;
   std::int64_t at[4];  // n, c, i, j
   const auto take = [&](int axis) {
     const std::uint64_t size = axes.outputs[axis], outer = quotient(rest, size);
@@ -52,18 +52,18 @@ __global__ void __launch_bounds__(Row::config.threads)
 struct SharedShape {
   int h, w, oh, ow;
   int r, s, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
-  int rows, cols;  // of inputs in shared memory
+  int rows, cols;  // inputs in shared memory, halo included
   bool count_include_pad;
   Divider tiles_w, tiles_h, channels;
   std::int64_t x[4] = {}, y[4] = {};
 };
 
 // The same, a block per tile of Config::rows x shared_columns outputs of a plane.
-// Shared memory: inputs [rows][cols], rows reduced [rows][shared_columns]
+// Shared memory: inputs [rows][cols], reduced rows [rows][shared_columns]
 // Preconditions: a block for each tile, fewer than 2^31; sides below 2^30; shared_floats() of dynamic shared memory.
-template <class Row, class F, class T>
-__global__ void __launch_bounds__(Row::config.threads) pool_shared(const T* x, T* y, SharedShape p) {
-  constexpr int tile_rows = Row::config.rows, lanes = shared_columns, groups = Row::config.threads / lanes;
+template <class Policy, class F, class T>
+__global__ void __launch_bounds__(Policy::config.threads) pool_shared(const T* x, T* y, SharedShape p) {
+  constexpr int tile_rows = Policy::config.rows, lanes = shared_columns, groups = Policy::config.threads / lanes;
   float* inputs = simt::dynamic_shared<float>();
   float* reduced = inputs + p.rows * p.cols;
   const int lane = threadIdx.x % lanes, group = threadIdx.x / lanes;

@@ -1,4 +1,4 @@
-// What the command line's check and bench know of the reductions.
+// Registers the reductions' cases with the command line's check and bench.
 #include <ridge/reduce/cases.hpp>
 
 namespace ridge::reduce_detail {

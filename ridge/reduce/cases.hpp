@@ -25,18 +25,18 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
 
 inline bool adds(std::string_view op) { return op == "sum" || op == "mean" || op == "dot" || op == "trace"; }
 
-// Numbers that overflow stay on one side: of both signs, the order of additions would decide between inf and NaN.
+// Numbers that overflow have one sign: with both signs, the order of additions would decide between inf and NaN.
 inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in) {
   if (!adds(c.op) || c.options.text("fill") != "overflow" || !is_floating(c.dtype)) return;
   for (auto& tensor : in)
     for (double& x : tensor.values) x = std::fabs(x);
 }
 
-// The most additions between an element and a sum of n, in any row of the table but `atomic` and on any device: of the
-// one slice that a single multiprocessor might make of it. `atomic` adds one by one: case_tolerances().
+// The most additions between an element and a sum of n, by any variant except `atomic` and on any device: those of the
+// single slice that one multiprocessor may take. `atomic` adds one by one: case_tolerances().
 inline double most_additions(Reduce f, const Extent& e, int element_bytes) {
   std::int64_t most = 0;
-  const Extent row{.rows = 1, .cols = e.cols};  // whose slices are fewest
+  const Extent row{.rows = 1, .cols = e.cols};  // it has the fewest slices
   for (const Variant& variant : variants) {
     const Config c = config_of(variant.config, f);
     if (c.algorithm == Algorithm::atomic) continue;
@@ -50,7 +50,7 @@ inline double most_additions(Reduce f, const Extent& e, int element_bytes) {
   return static_cast<double>(most);
 }
 
-// A tensor as [outer, cols, inner], of which cols is reduced.
+// A tensor as [outer, cols, inner]; cols is reduced.
 struct Folded {
   std::size_t outer = 1, cols = 1, inner = 1;
 };
@@ -71,10 +71,10 @@ inline Folded fold_axis(const check::Case& c, const std::vector<std::int64_t>& s
 }
 
 // Tolerance of float sums: an error of one roundoff of the accumulator per addition on an element's way, relative to
-// the sum of |x| (one more for dot's product, one for mean's division, and for the warp of 64), and the rounding into
-// y. Whole numbers whose sums the accumulator holds are exact. Everything else is exact. In two floats, what n
-// additions round away is itself added with n roundings: the square of the relative error above (4: a dot's products
-// bring errors of their own, twice as many), and a mean's sum is rounded before it is divided.
+// the sum of |x| (one more for dot's product, one for mean's division, and one for the warp of 64), and the rounding to
+// y's type. Whole numbers whose sums the accumulator holds are exact. Everything else is exact. With double-floats,
+// what n additions round away is itself added with n roundings: the square of the relative error above (4: a dot's
+// products have errors of their own, twice as many), and a mean's sum is rounded before it is divided.
 inline std::vector<check::Expected> oracle_of(const check::Case& c, const std::vector<check::HostTensor>& in,
                                               bool one_by_one) {
   check::Expected e;
@@ -104,7 +104,7 @@ inline std::vector<check::Expected> oracle_of(const check::Case& c, const std::v
     if (adds && is_floating(c.dtype)) {
       const double eps = check::roundoff(accumulator), scale = c.op == "mean" ? 1.0 / static_cast<double>(cols) : 1.0;
       const bool exact = o.integral && o.magnitude * eps <= 1;
-      // A dot's products may lie below the normal numbers, where they lose up to half of the least one each.
+      // A dot's products may be below the normal numbers, where each loses up to half of the least one.
       const double underflow = c.op == "dot" ? static_cast<double>(cols) * check::rounding_error(accumulator, 0) : 0;
       const double relative = two_float ? 4 * depth * eps * depth * eps : depth * eps;
       if (!exact) tolerance = relative * o.magnitude * scale + underflow;
@@ -128,9 +128,9 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
   return oracle_of(c, in, false);
 }
 
-// `atomic` adds floats one by one, n roundings that may all fall to one side. And a GPU's atomic addition takes an
-// element below the normal numbers for 0, and makes 0 of such a sum (reduce.hpp): each addition may lose both. Whole
-// numbers have neither.
+// `atomic` adds floats one by one, with n roundings that may all fall to one side. And a GPU's atomic addition treats
+// an element below the normal numbers as 0, and flushes such a sum to 0 (reduce.hpp): each addition may lose both.
+// Whole numbers have neither error.
 inline void case_tolerances(const check::Case& c, const std::vector<check::HostTensor>& in, std::string_view variant,
                             std::vector<check::Expected>& expected) {
   if (variant != "atomic" || !is_floating(c.dtype)) return;
@@ -152,8 +152,8 @@ inline void add_two_float_cases(check::CaseBook& book, Reduce f) {
       test(std::string("f32:") + shape + ":axis=" + axis);
 }
 
-// Sums of columns at pitches that are no multiple of 16 bytes. Around a block's columns (124 of f32, 248 of 16 bits;
-// 252 and 504 where there are many), its levels (8, 16), what it has under way (32, 64), and several slices.
+// Sums of columns at pitches that are no multiple of 16 bytes. Sizes around a block's columns (124 of f32, 248 of
+// 16-bit types; 252 and 504 if there are many), its levels (8, 16), its rows in flight (32, 64), and several slices.
 inline void add_shifted_cases(check::CaseBook& book) {
   const auto test = [&](std::string rest) { book.tests.push_back(book.op + ":" + rest); };
   for (const char* type : {"f32", "bf16"}) {
@@ -213,7 +213,7 @@ inline check::CaseBook book_of(Reduce f) {
   const auto bench = [&](std::string rest) { book.benches.push_back(op + ":" + rest); };
   const bool dot = f == Reduce::dot, empty = dot || f == Reduce::sum || f == Reduce::mean;
 
-  // mean shares sum's kernels, and min and argmin mirror max and argmax: for these, what differs and a sample.
+  // mean shares sum's kernels, and min and argmin mirror max and argmax: for these, only what differs and a sample.
   const bool mirror = f == Reduce::mean || f == Reduce::min || f == Reduce::argmin;
   const std::vector<std::string> places{"offset", "padded", "strided", "reversed"};
   const std::vector<std::string> types{"f16", "bf16", "f64", "i32", "i64", "i8", "u8"};
@@ -274,15 +274,15 @@ inline check::CaseBook book_of(Reduce f) {
                                 "rows=5,cols=513", "rows=3,cols=1025", "rows=3,cols=10007", "rows=40,cols=3"})
         row("f32", shape);
     row("f32", "rows=9,cols=130", ":warp=64");
-    // Spans, by that row of the table alone, for others are slow at these: rows of several turns and blocks, in banks
-    // that meet and that do not, wherever the first of them begins.
+    // Spans, only by their own variant, as others are slow here: rows of several iterations and blocks, with and
+    // without bank conflicts to avoid, at any alignment of the first one.
     const std::string span = ":variant=row_span";
     if (!mirror)
       for (const std::string& type : types)
         for (const char* shape : {"rows=1030,cols=17", "rows=300,cols=32"}) row(type, shape, span);
     for (const char* type : {"f32", "bf16"})
       for (const char* shape : {"rows=2500,cols=3", "rows=131,cols=24", "rows=65,cols=1"}) row(type, shape, span);
-    // Longer ones, of which a thread has a part: of fewer rows and more lanes, and of one lane.
+    // Longer rows, of which a thread has a part: few rows with several lanes, and rows of one lane.
     if (!mirror)
       for (const std::string& type : types)
         for (const char* shape : {"rows=75,cols=67", "rows=9,cols=253"}) row(type, shape, span);
@@ -311,8 +311,8 @@ inline check::CaseBook book_of(Reduce f) {
         if (!mirror || type[0] == 'f') row(type, "rows=9,cols=133", ":fill=ints:place=" + place);
   }
 
-  // Along other axes. Around an access (4, 8), a block's lanes (128, 256), its depth (8) and what it has under way (32,
-  // 64), and several slices; more rows than lanes, and few elements in many rows.
+  // Along other axes. Sizes around an access (4, 8), a block's lanes (128, 256), its depth (8) and its elements in
+  // flight (32, 64), and several slices; more rows than lanes, and few elements in many rows.
   if (!dot) {
     const auto column = [&](std::string type, const char* shape, std::string rest = "") {
       test(type + ":" + shape + ":axis=0" + rest);

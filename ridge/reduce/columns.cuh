@@ -1,13 +1,13 @@
-// Neighbouring lanes fold neighbouring rows: for rows whose elements are apart, and are beside those of other rows, as
-// the columns of a matrix are. With one element per access, the same loop takes any strides.
+// Neighbouring lanes fold neighbouring rows: for rows whose elements are apart, but beside those of other rows, as the
+// columns of a matrix are. With one element per access, the same loop takes any strides.
 #pragma once
 #include <ridge/reduce/finish.cuh>
 #include <ridge/tile/columns.cuh>
-#include <ridge/tile/overlap.cuh>
+#include <ridge/tile/dependent_launch.cuh>
 
 namespace ridge::reduce_detail {
 
-// y[row] of its only partial result.
+// Writes y[row] from its only partial result.
 template <class R>
 __device__ __forceinline__ void write_column(const Input<typename R::Element>& in, typename R::Output* y,
                                              typename R::Partial partial, const Finish& finish) {
@@ -15,7 +15,7 @@ __device__ __forceinline__ void write_column(const Input<typename R::Element>& i
   else *y = R::output(partial, in.cols, finish);
 }
 
-// The same of V neighbouring rows.
+// The same for V neighbouring rows.
 template <class R, int V>
 __device__ __forceinline__ void write_columns(const Input<typename R::Element>& in, typename R::Output* y,
                                               std::int64_t row, const simt::vec<typename R::Partial, V>& partials,
@@ -26,8 +26,8 @@ __device__ __forceinline__ void write_columns(const Input<typename R::Element>& 
   for (int v = 0; v < V; ++v) write_column<R>(in, y + v * step, partials[v], finish);
 }
 
-// What a thread gathers of V rows: the elements begin, begin + depth, ... before end.
-//   x, z: where the rows start
+// A thread's partial results of V rows, over their elements begin, begin + depth, ... before end.
+//   x, z: the rows' starts
 template <class S, class R>
 __device__ __forceinline__ auto fold_columns(const Input<typename R::Element>& in, const typename R::Element* x,
                                              [[maybe_unused]] const typename R::Element* z, std::int64_t begin,
@@ -41,7 +41,7 @@ __device__ __forceinline__ auto fold_columns(const Input<typename R::Element>& i
     if constexpr (R::inputs == 2) running.add(a, b, index);
     else running.add(a, index);
   };
-  if (axes.rank - axes.outer != 1) {  // a division for each further axis that is reduced
+  if (axes.rank - axes.outer != 1) {  // a division for each further reduced axis
     for (std::int64_t i = begin; i < end; i += depth) {
       Vec a = simt::load<V>(x + col_offset(axes, axes.x, i)), b = {};
       if constexpr (R::inputs == 2) b = simt::load<V>(z + col_offset(axes, axes.z, i));
@@ -78,15 +78,15 @@ __device__ __forceinline__ auto fold_columns(const Input<typename R::Element>& i
   return partial;
 }
 
-// partials[s][r] = R over slice s of row r; of one slice, y[r] = R over row r
+// partials[s][r] = R over slice s of row r; if there is one slice, y[r] = R over row r
 //   x: [rows, cols]  z: [rows, cols] or none  partials: [slices, rows]  y: [rows]
-// Preconditions: dynamic shared memory is tile::column_scratch(). Where V, the elements of an access, is more than one:
-// V divides the last of the rows' axes, in which x's stride is 1; x and its other strides are multiples of V.
+// Preconditions: dynamic shared memory is tile::column_scratch(). If V, the elements of an access, is more than one: V
+// divides the last of the rows' axes, in which x's stride is 1; x and its other strides are multiples of V.
 template <class S, class R>
 __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
     reduce_columns(Input<typename R::Element> in, typename R::Output* y, typename R::Partial* partials,
                    tile::ColumnBlock k, std::int64_t slice_elements, std::int64_t slices, Finish finish) {
-  tile::let_next_begin();  // the finish
+  tile::launch_dependents();  // the finish
   constexpr int V = S::template elements<typename R::Element>;
   const tile::ColumnThread at(k);
   const std::int64_t in_block = std::int64_t{k.groups} * k.lanes * V, blocks = (in.rows + in_block - 1) / in_block;
@@ -112,15 +112,15 @@ __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
 }
 
 // y[r] = R over partials[...][r]                    partials: [slices, rows]  y: [rows]
-// It may be launched before the partial results are there (tile/overlap.cuh).
-// Precondition: dynamic shared memory is tile::column_scratch() of one partial result.
+// It may start before the partial results are written (tile/dependent_launch.cuh).
+// Precondition: dynamic shared memory is tile::column_scratch() for one partial result.
 template <class R>
 __global__ void __launch_bounds__(column_finish.threads)
     reduce_column_partials(Input<typename R::Element> in, typename R::Output* y, const typename R::Partial* partials,
                            std::int64_t slices, tile::ColumnBlock k, Finish finish) {
   const tile::ColumnThread at(k);
   const std::int64_t in_block = std::int64_t{k.groups} * k.lanes, blocks = (in.rows + in_block - 1) / in_block;
-  tile::await_last();
+  tile::grid_dependency_wait();
   for (std::int64_t b = blockIdx.x; b < blocks; b += gridDim.x) {
     const std::int64_t row = b * in_block + std::int64_t{at.group} * k.lanes + at.lane;
     simt::vec<typename R::Partial, 1> mine{R::identity()};
@@ -149,8 +149,7 @@ template <class R> static std::int64_t slice_elements(const Call<R>& call) {
   return t.slice_tiles(plan.extent.cols, plan.slices) * t.tile_elements();
 }
 
-// Adds partial results that are [slices, rows], if there are any. Its start on Hopper is hidden behind the first
-// kernel's end.
+// Adds partial results [slices, rows], if there are any. On Hopper its start overlaps the first kernel's end.
 template <class R> static Status finish_columns(const Call<R>& call) {
   const ReducePlan& plan = call.args.plan;
   if (plan.slices == 1) return {};
@@ -160,9 +159,8 @@ template <class R> static Status finish_columns(const Call<R>& call) {
   const simt::Config at =
       launch_config(call, blocks, 1, threads, tile::column_scratch<typename R::Partial, 1>(threads));
   const auto finish = reduce_column_partials<R>;
-  if (plan.device.cc == 90)
-    return tile::launch_overlapping(at, finish, call.in, call.y, call.partials, plan.slices, k, call.finish);
-  return simt::launch(at, finish, call.in, call.y, call.partials, plan.slices, k, call.finish);
+  return tile::launch_dependent(plan.device.cc, at, finish, call.in, call.y, call.partials, plan.slices, k,
+                                call.finish);
 }
 
 template <class P, class R> static Status launch(const Call<R>& call) {

@@ -8,18 +8,18 @@
 
 namespace ridge::reduce_detail {
 
-// Accesses that a thread has under way: no more than registers hold. A byte has one to itself, and the instructions
-// that widen it another.
+// A thread's accesses in flight: no more than registers hold. A byte takes a register of its own, and its upcast
+// another.
 constexpr int column_vectors(int vectors, int element_bytes) {
   return element_bytes == 8 || element_bytes == 1 ? vectors / 2 : vectors;
 }
 
-// One pass of a kernel shaped as `columns` finishes partial results of columns, which are [slices, rows].
+// The finish of columns: one pass of a kernel shaped as `columns` over partial results [slices, rows].
 inline constexpr Config column_finish{.algorithm = Algorithm::columns, .threads = 256, .vectors = 8, .strided = true};
 
 namespace columns {
 
-// Columns of other types are read one by one.
+// Other types are read element by element.
 constexpr bool instantiated(const Config& c, Reduce f, DType dtype) {
   return c.strided || (f != Reduce::dot && is_short_float(dtype));
 }
@@ -32,7 +32,7 @@ constexpr tile::ColumnBlock block_of(const Config& c, const Extent& e, int eleme
                             ceil_div(e.cols, column_vectors(c.vectors, element_bytes)));
 }
 constexpr tile::ColumnBlock block_of_finish(std::int64_t rows, std::int64_t slices) {
-  // 32 bytes of float side by side: narrow, so that many blocks share the work
+  // 32 bytes of float side by side: few, so that many blocks share the work
   constexpr std::int64_t lanes = 8;
   return block_of(column_finish, {rows, slices, std::min(rows, lanes)}, 4);
 }
@@ -49,11 +49,11 @@ constexpr Tiling tiling(const Config& c, const Extent& e, int element_bytes) {
 constexpr std::int64_t slices_of(const Config& c, const Extent& e, int element_bytes, int sms) {
   if (c.cut == Cut::whole) return 1;
   const Tiling t = tiling(c, e, element_bytes);
-  const std::int64_t blocks = std::max<std::int64_t>(t.row_blocks, 1), places = std::int64_t{sms} * c.blocks_per_sm;
-  return even_slices(t, e.cols, c.waves == 1 ? tile::whole_waves(blocks, places, 0.5) : places * c.waves / blocks);
+  const std::int64_t blocks = std::max<std::int64_t>(t.row_blocks, 1), resident = std::int64_t{sms} * c.blocks_per_sm;
+  return even_slices(t, e.cols, c.waves == 1 ? tile::whole_waves(blocks, resident, 0.5) : resident * c.waves / blocks);
 }
 
-// Levels meet as a tree, those of the finish too.
+// Levels are added as a tree, those of the finish too.
 constexpr std::int64_t additions_of_finish(std::int64_t rows, std::int64_t slices) {
   const tile::ColumnBlock finish = block_of_finish(rows, slices);
   return slices > 1 ? ceil_div(slices, finish.depth) + ceil_log2(finish.depth) : 0;
@@ -63,7 +63,7 @@ constexpr std::int64_t additions(const Config& c, const Extent& e, std::int64_t 
   return t.slice_tiles(e.cols, slices) * t.vectors + ceil_log2(t.row_threads) + additions_of_finish(e.rows, slices);
 }
 
-// The workspace of rows that are cut into several slices.
+// The workspace for the partial results of several slices.
 constexpr std::size_t workspace(const Request& r, std::int64_t slices) {
   return slices > 1 ? partials_room(r.extent.rows * slices, r.problem) : 0;
 }
@@ -109,31 +109,31 @@ inline Footprint footprint(const Variant& row, const Request& r, const DeviceInf
 
 // ---- models of kernels that take any strides
 
-// From one lane's element to the next one's.
+// The distance from one lane's element to the next lane's.
 inline std::int64_t between_lanes(const Request& r) {
   const ReduceAxes& axes = r.axes;
   std::int64_t nearest = axes.outer < axes.rank ? std::abs(axes.x[axes.rank - 1]) : 1;
   if (r.extent.inner > 1) nearest = std::abs(axes.x[axes.outer - 1]);
   return std::max<std::int64_t>(nearest, 1);
 }
-// Of the sectors of 32 bytes that such a kernel reads, the share that it asked for: elements that are apart bring their
-// neighbours along.
+// The share of the 32-byte sectors read that such a kernel asked for: an element that is apart loads its neighbours
+// too.
 inline double share_of_sectors(const Request& r) {
   return std::max(element_bytes(r.problem) / 32.0, 1.0 / static_cast<double>(between_lanes(r)));
 }
-// Clocks that 32 lanes' elements take of a multiprocessor: one for each line of 128 bytes they are in.
+// Clocks of a multiprocessor for 32 lanes' elements: one for each line of 128 bytes that they are in.
 inline double lines_of_warp(const Request& r) {
   return std::clamp(32.0 * static_cast<double>(between_lanes(r)) * element_bytes(r.problem) / 128, 1.0, 32.0);
 }
 
-// What they ask of memory. Blocks are long: those of the last wave leave a part of the device idle.
+// Their use of memory. Blocks are long: those of the last wave leave a part of the device idle.
 inline void read_columns(roofline::Kernel& k, const Config& c, const Request& r, const DeviceInfo& device) {
   const Extent& e = r.extent;
   const double waves = static_cast<double>(k.blocks) / (device.sms * c.blocks_per_sm);
   k.memory_share = share_of_sectors(r) * (waves > 1 ? waves / std::ceil(waves) : 1);
   if (c.strided) k.clocks += static_cast<double>(e.rows) * static_cast<double>(e.cols) / 32 * lines_of_warp(r);
 }
-// Of several axes that are reduced: one element at a time, each with its offset. Measured on an H200.
+// Several reduced axes: one element at a time, each with its offset. Measured on an H200.
 inline void add_offsets(roofline::Kernel& k, const Tiling& t, const Request& r) {
   constexpr double offsets_us = 0.13;
   if (r.axes.rank - r.axes.outer <= 1) return;
@@ -153,7 +153,7 @@ inline roofline::Kernel model(const Variant& row, const Request& r, const Device
   k.trips = static_cast<double>(ceil_div(ceil_div(e.cols, slices), t.tile_elements()));
   k.block_us = prologue_us + 2 * std::log2(t.row_threads) * barrier_us;
   add_offsets(k, t, r);
-  // A block is all beginning and end where there is one element: measured 1.4 to 1.8 times what others are predicted.
+  // A block of one element per row is all prologue and epilogue: measured 1.4 to 1.8 times the prediction.
   if (!c.strided && e.cols == 1) {
     constexpr double of_one_element = 1.8;
     k.block_us *= of_one_element;
@@ -161,7 +161,7 @@ inline roofline::Kernel model(const Variant& row, const Request& r, const Device
     k.clocks *= of_one_element;
     k.memory_share /= of_one_element;
   }
-  go_on(k, t, slices);
+  grid_stride(k, t, slices);
   if (slices > 1) finish_by(k, 1);
   return k;
 }

@@ -1,5 +1,6 @@
-// Instantiates the table of variants.hpp for one reduction R, and launches the row that a plan chose.
+// Instantiates the table of variants.hpp for one reduction R, and launches the variant that a plan chose.
 #pragma once
+#include <ridge/core/table.hpp>
 #include <ridge/reduce/columns.cuh>
 #include <ridge/reduce/rows.cuh>
 #include <ridge/reduce/shifted.cuh>
@@ -7,14 +8,12 @@
 #include <ridge/reduce/spans.cuh>
 #include <ridge/reduce/textbook.cuh>
 
-#include <utility>
-
 namespace ridge::reduce_detail {
 
-// Refused by the family's fits().
+// For instantiations that the family's fits() refuses.
 static Status no_kernel() { return Status::error(Code::unsupported, "reduce: this variant has no such kernel"); }
 
-// F: the function whose rows are instantiated for R (sum stands for mean too).
+// F: the function whose variants are instantiated for R (sum also stands for mean).
 template <int I, Reduce F, Accumulate A, class R> static Status launch_row(const Call<R>& call) {
   using P = Policy<I, function_of<R>>;
   constexpr Config c = P::config;
@@ -30,15 +29,10 @@ template <int I, Reduce F, Accumulate A, class R> static Status launch_row(const
   else return no_kernel();
 }
 
-template <Reduce F, Accumulate A, class R, int... I>
-static Status launch_variant(const Call<R>& call, std::integer_sequence<int, I...>) {
-  static_assert(sizeof(typename R::Partial) == partial_bytes(F, dtype_of<typename R::Element>, A));
-  static constexpr Status (*launchers[])(const Call<R>&) = {launch_row<I, F, A, R>...};
-  return launchers[call.args.plan.variant](call);
-}
-
 template <Reduce F, class R, Accumulate A = Accumulate::plain> static Status launch_table(const Arguments& args) {
-  return launch_variant<F, A>(call_of<R>(args), std::make_integer_sequence<int, variant_count>{});
+  static_assert(sizeof(typename R::Partial) == partial_bytes(F, dtype_of<typename R::Element>, A));
+  const Call<R> call = call_of<R>(args);
+  return visit_row<variant_count>(args.plan.variant, [&]<int I>() { return launch_row<I, F, A>(call); });
 }
 
 }  // namespace ridge::reduce_detail

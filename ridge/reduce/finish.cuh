@@ -1,4 +1,4 @@
-// From partial results to what is written.
+// From partial results to results.
 #pragma once
 #include <ridge/reduce/finish.hpp>
 #include <ridge/reduce/launch.cuh>
@@ -16,7 +16,7 @@ struct Least {
 };
 
 // The index of the first element of a tile that is the extreme. All of the group's threads call.
-// Precondition: a row's elements are neighbours.
+// Precondition: rows are contiguous.
 template <class R, class Group>
 __device__ std::int64_t locate(const Input<typename R::Element>& in, std::int64_t row, typename R::Partial place,
                                const Finish& finish, const Group& group) {
@@ -32,8 +32,8 @@ __device__ std::int64_t locate(const Input<typename R::Element>& in, std::int64_
   return group.reduce(found, Least());
 }
 
-// y[row] of its only partial result. All of the group's threads call, with the same arguments; where groups call
-// together, one that has no row takes part with another's, and writes nothing.
+// Writes y[row] from its only partial result. All of the group's threads call, with the same arguments; if groups call
+// together, a group without a row passes another group's row and writes nothing.
 template <class R, class Group>
 __device__ __forceinline__ void write_result(const Input<typename R::Element>& in, typename R::Output* y,
                                              std::int64_t row, typename R::Partial partial, const Finish& finish,
@@ -44,7 +44,7 @@ __device__ __forceinline__ void write_result(const Input<typename R::Element>& i
   if (writes && group.rank() == 0) y[row_offset(in.axes, in.axes.y, row)] = result;
 }
 
-// One pass: to[r][c] = R over chunk c of from[r]; of one chunk, y[r]
+// One pass: to[r][c] = R over chunk c of from[r]; if there is one chunk, y[r]
 //   from: [rows, count]  to: [rows, chunks]  y: [rows]
 template <class R, int Warp>
 __global__ void __launch_bounds__(finish_threads, 1)
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(finish_threads, 1)
     }
 }
 
-// Passes of the finish, until each row has one result.
+// Launches passes of the finish, until each row has one result.
 template <class R> static Status launch_finish(const Call<R>& call) {
   const ReducePlan& plan = call.args.plan;
   return simt::with_warp(plan.device.warp, [&](auto width) -> Status {

@@ -1,5 +1,5 @@
-// The finish: partial results of a row, a chunk to a block and pass, until one is left. Of columns, whose partial
-// results are [slices, rows]: columns.hpp.
+// The finish: passes over the partial results of a row, a chunk to a block, until one is left. The finish of columns,
+// whose partial results are [slices, rows], is in columns.hpp.
 #pragma once
 #include <ridge/core/grid.hpp>
 #include <ridge/reduce/variants.hpp>
@@ -11,12 +11,12 @@ namespace ridge::reduce_detail {
 inline constexpr int finish_threads = 1024;  // at most
 inline constexpr int finish_vectors = 8;     // independent loads of each thread before the first use
 
-// One block, and one launch, for what fills any chip (132 multiprocessors x 4 blocks x 32 waves: 16,896 slices); of
-// more (the textbook's 2^20 blocks), each block takes what its threads have under way at once.
+// One block, and one launch, for as many slices as fill any chip (132 multiprocessors x 4 blocks x 32 waves: 16,896).
+// For more (the textbook's 2^20 blocks), each block takes what its threads have in flight at once.
 constexpr std::int64_t finish_chunk(std::int64_t slices) {
   return slices <= 32768 ? 32768 : finish_threads * finish_vectors;
 }
-// Threads of a block of the finish: few where they do, as a small block is through sooner.
+// Threads of a block of the finish: few if they suffice, as a small block finishes sooner.
 constexpr int finish_block(std::int64_t slices) { return slices <= 128 * finish_vectors ? 128 : finish_threads; }
 
 constexpr int finish_passes(std::int64_t slices) {
@@ -31,7 +31,7 @@ constexpr std::int64_t partial_count(std::int64_t slices) {
   return count;
 }
 
-// Bytes of one partial result; the kernels assert that it is so.
+// Bytes of one partial result, as the kernels assert.
 constexpr int partial_bytes(Reduce f, DType dtype, Accumulate accumulate) {
   if (accumulate == Accumulate::two_float) return 8;
   if (locates(f)) return 16;  // a value and a tile
@@ -41,7 +41,7 @@ constexpr int partial_bytes(Reduce f, DType dtype, Accumulate accumulate) {
 }
 constexpr int partial_bytes(const ReduceProblem& p) { return partial_bytes(p.function, p.dtype, p.accumulate); }
 
-// Bytes of the workspace for so many partial results.
+// Bytes of the workspace for `count` partial results.
 constexpr std::size_t partials_room(std::int64_t count, const ReduceProblem& p) {
   return static_cast<std::size_t>(count) * static_cast<std::size_t>(partial_bytes(p));
 }
@@ -53,7 +53,7 @@ constexpr int ceil_log2(std::int64_t n) {
   for (; n > 1; n = (n + 1) / 2) ++log;
   return log;
 }
-// Of a block's partial results: a tree in the warp of 32 (one of 64 adds one), then warp by warp.
+// Over a block's partial results: a tree in the warp of 32 (one of 64 adds one), then warp by warp.
 constexpr std::int64_t block_additions(std::int64_t threads) { return ceil_log2(32) + threads / 32; }
 
 constexpr std::int64_t finish_additions(std::int64_t slices) {

@@ -1,17 +1,17 @@
-// A row whose elements are neighbours, folded by a block or by some lanes of a warp: one loop serves both and every
-// type.
+// A block or some lanes of a warp fold a contiguous row: one loop serves both, and every type.
 #pragma once
 #include <ridge/reduce/finish.cuh>
 
 namespace ridge::reduce_detail {
 
-// A row as its threads read it: V elements at a position. Position 0 starts on V elements, the row at `first`. An
-// access that is not wholly the row's is not made; its elements are the row's edges, fewer than V at either end.
+// A row as its threads read it: V elements at a position. Position 0 is aligned to V elements, the row starts at
+// `first`. An access that is not wholly within the row is not made; its elements are the row's edges, fewer than V at
+// either end.
 template <class S, class R> struct RowReader {
   using T = typename R::Element;
   static constexpr int V = S::template elements<T>;
   using Vec = simt::vec<T, V>;
-  // An access on its way from memory: whole registers, so that bytes are taken apart only where they are used.
+  // An access in flight: whole registers, so that bytes are unpacked only where they are used.
   using Word = std::conditional_t<sizeof(Vec) % 4 == 0, std::uint32_t, T>;
   struct Access {
     Word words[sizeof(Vec) / sizeof(Word)];
@@ -59,7 +59,7 @@ template <class S, class R> struct RowReader {
   }
 };
 
-// What one of the threads of a row's slice gathers: slice_tiles neighbouring tiles, and the last slice what is left.
+// A thread's partial result of a row's slice: slice_tiles neighbouring tiles; the last slice has the remaining ones.
 //   tile: [vectors, threads, V]
 template <class S, class R>
 __device__ typename R::Partial fold(const Input<typename R::Element>& in, std::int64_t row, int rank,
@@ -70,7 +70,7 @@ __device__ typename R::Partial fold(const Input<typename R::Element>& in, std::i
   constexpr std::int64_t tile = std::int64_t{step} * U;
   const Reader reader(in, row);
 
-  // load: the edges, which the first slice sees to. They are used last, so that nothing waits for them.
+  // load: the edges, in the first slice. They are used last, so that nothing waits for them.
   constexpr int E = (2 * V - 2 + S::row_threads - 1) / S::row_threads;
   const int edges = slice == 0 ? reader.head() + reader.tail() : 0;
   [[maybe_unused]] T edge_x[E ? E : 1], edge_z[E ? E : 1];
@@ -107,7 +107,7 @@ __device__ typename R::Partial fold(const Input<typename R::Element>& in, std::i
   };
   std::int64_t t = slice * slice_tiles;
   const std::int64_t end = slice == slices - 1 ? reader.end : (t + slice_tiles) * tile;
-  // Only a row's first tile and its last can have accesses that are not wholly the row's. Without those two, the loop
+  // Only a row's first and last tile can have accesses that are not wholly within the row. Without those two, the loop
   // has no branch, and the loads of a tile need not wait for the sums of the tile before.
   if (t == 0 && reader.first > 0) take(t++, std::true_type());
   for (; (t + 1) * tile <= end; ++t) take(t, std::false_type());

@@ -1,4 +1,4 @@
-// Rows whose elements are neighbours, as the one loop of fold.cuh reads them: for the families of slices and of rows.
+// Contiguous rows, as the loop of fold.cuh reads them: for the families of slices and of rows.
 #pragma once
 #include <ridge/reduce/request.hpp>
 
@@ -13,7 +13,7 @@ constexpr Tiling fold_tiling(const Config& c, const Extent& e, int element_bytes
           .row_blocks = ceil_div(e.rows, block_rows)};
 }
 
-// Of a thread's chain, and of what it and the row's other threads bring together.
+// Additions on a thread's chain, and those that combine the row's threads.
 constexpr std::int64_t fold_additions(const Config& c, const Extent& e, std::int64_t slices, int element_bytes) {
   const int v = access_elements(c, element_bytes);
   const std::int64_t tiles =
@@ -22,12 +22,12 @@ constexpr std::int64_t fold_additions(const Config& c, const Extent& e, std::int
          (c.lanes > 0 ? ceil_log2(c.lanes) : block_additions(c.threads));
 }
 
-// What nvcc 13 makes of the kernels for sm_90a, to the unit in which registers are handed out.
+// Registers that nvcc 13 allocates for sm_90a, rounded up to the allocation unit.
 constexpr int fold_registers(const Config& c, int element_bytes) {
   return c.vectors == 1 ? 32 : element_bytes <= 2 ? 56 : 40;
 }
 
-// Trips of a block to memory. A tile that is not whole is read access by access.
+// A block's trips to memory. A tile that is not whole is read access by access.
 constexpr double fold_trips(const Tiling& t, std::int64_t cols, std::int64_t slices) {
   const std::int64_t tile = t.tile_elements(), in_slice = ceil_div(cols, slices);
   if (cols > tile) return static_cast<double>(ceil_div(in_slice, tile));

@@ -1,13 +1,13 @@
-// What is reduced to what. A reduction is a type with
+// The reductions. A reduction is a type with
 //
-//   Element, Partial, Output    what is read, what partial results are, what is written
+//   Element, Partial, Output    types of elements, partial results and results
 //   inputs                      1, or 2 for dot;   locates: whether the result is an index
-//   neutral()                   an element that changes nothing (a missing one);   identity(): a Partial that does not
-//   combine(a, b)               of two partial results; commutative
-//   lift(x, z, tile)            a Partial of one element (z: of dot alone; tile: where it lies, if R locates)
-//   output(p, finish)           what is written (locates: see finish.cuh)
-//   Running<V>                  what one thread keeps of a row, while V elements of it at a time pass by
-//   RunningColumns<V>           what it keeps of V rows, while an element of each at a time passes by
+//   neutral()                   an element that changes nothing (a missing one);   identity(): such a Partial
+//   combine(a, b)               combines two partial results; commutative
+//   lift(x, z, tile)            a Partial of one element (z: only for dot; tile: the element's, if R locates)
+//   output(p, finish)           the result (locates: see finish.cuh)
+//   Running<V>                  a thread's state for one row, which it reads V elements at a time
+//   RunningColumns<V>           its state for V rows, of which it reads an element each at a time
 #pragma once
 #include <ridge/core/dtype.hpp>
 #include <ridge/simt/simt.hpp>
@@ -18,22 +18,22 @@
 
 namespace ridge::reduce_detail {
 
-// What the last step needs to know beyond the partial results.
+// What the last step needs besides the partial results.
 struct Finish {
   bool mean;
-  int access_elements;         // of the kernel that left the partial results,
-  std::int64_t tile_elements;  // and its tiles: what a tile's number means
+  int access_elements;         // of the kernel that wrote the partial results,
+  std::int64_t tile_elements;  // and of its tiles, which tile numbers count
 };
 
 // ---- additions ---------------------------------------------------------------------------------------------------
 
-// What a type is accumulated in. Integers wrap, which in C++ only unsigned arithmetic may.
+// The accumulator type of T. Integers wrap, which in C++ only unsigned arithmetic may.
 template <class T>
 using Accumulator = std::conditional_t<std::is_integral_v<T>, std::uint64_t,
                                        std::conditional_t<std::is_same_v<T, double>, double, float>>;
 
-// One element of it.
-template <class T> __device__ __forceinline__ Accumulator<T> widen(T x) {
+// An element in that type.
+template <class T> __device__ __forceinline__ Accumulator<T> upcast(T x) {
   if constexpr (std::is_integral_v<T>) return static_cast<std::uint64_t>(static_cast<std::int64_t>(x));
   else return x;
 }
@@ -68,7 +68,7 @@ template <class T> struct Additive {
   }
 };
 
-// An accumulator per element of an access: V chains of additions side by side, short and independent.
+// One accumulator for each element of an access: V chains of additions side by side, short and independent.
 template <class A, int V> struct Chains {
   A chain[V] = {};
   __device__ __forceinline__ A result() const {  // as a tree
@@ -87,7 +87,7 @@ template <class A, int V> struct Chains {
 template <class T> struct Sum : Additive<T> {
   static constexpr int inputs = 1;
   using Partial = Accumulator<T>;
-  static __device__ __forceinline__ Partial lift(T x, T, std::int64_t) { return widen(x); }
+  static __device__ __forceinline__ Partial lift(T x, T, std::int64_t) { return upcast(x); }
 
   template <int V> struct Running : Chains<Partial, std::is_integral_v<T> ? 1 : V> {
     __device__ __forceinline__ void add(const simt::vec<T, V>& x) {
@@ -112,7 +112,7 @@ template <class T> struct Sum : Additive<T> {
     using ColumnSums<Partial, V>::ColumnSums;
     __device__ __forceinline__ void add(const simt::vec<T, V>& x, std::int64_t) {
       if constexpr (V == 1) {
-        this->sum[0] += widen(x[0]);
+        this->sum[0] += upcast(x[0]);
       } else {
         float f[V];
         tile::to_floats(x, f);
@@ -123,7 +123,7 @@ template <class T> struct Sum : Additive<T> {
   };
 };
 
-// A sum of 128 bits: of integers whose mean is wanted, which their sum may leave 64 bits on the way to.
+// A sum of 128 bits, for means of integers: their sum may leave 64 bits.
 struct WideSum {
   std::uint64_t low;
   std::int64_t high;
@@ -140,8 +140,8 @@ struct WideSum {
   }
 };
 
-// The mean of integers of 32 and 64 bits, as float64. Those of 32 add up in 64 bits within a thread, which none has
-// 2^32 of.
+// The mean of integers of 32 and 64 bits, as float64. Those of 32 add up in 64 bits within a thread, as no thread has
+// 2^32 of them.
 template <class T> struct WideMean {
   using Element = T;
   using Partial = WideSum;
@@ -160,7 +160,7 @@ template <class T> struct WideMean {
     return __builtin_bit_cast(std::uint64_t, sum.as_double() / static_cast<double>(count));
   }
 
-  // Of one row, as one thread adds it up.
+  // A thread's sum over one row.
   struct OfThread {
     std::conditional_t<sizeof(T) == 8, WideSum, std::int64_t> sum = {};
     __device__ __forceinline__ void add_element(T x) {
@@ -194,7 +194,7 @@ template <class T> inline constexpr bool has_wide_mean = std::is_integral_v<T> &
 template <class T> struct Dot : Additive<T> {
   static constexpr int inputs = 2;
   using Partial = Accumulator<T>;
-  static __device__ __forceinline__ Partial lift(T x, T z, std::int64_t) { return widen(x) * widen(z); }
+  static __device__ __forceinline__ Partial lift(T x, T z, std::int64_t) { return upcast(x) * upcast(z); }
 
   template <int V> struct Running : Chains<Partial, std::is_integral_v<T> ? 1 : V> {
     __device__ __forceinline__ void add(const simt::vec<T, V>& x, const simt::vec<T, V>& z) {
@@ -202,10 +202,10 @@ template <class T> struct Dot : Additive<T> {
         std::int32_t sum = 0;
         RIDGE_UNROLL_ON_GPU
         for (int v = 0; v < V; ++v) sum += std::int32_t{x[v]} * std::int32_t{z[v]};
-        this->chain[0] += widen(sum);
+        this->chain[0] += upcast(sum);
       } else if constexpr (std::is_integral_v<T>) {
         RIDGE_UNROLL_ON_GPU
-        for (int v = 0; v < V; ++v) this->chain[0] += widen(x[v]) * widen(z[v]);
+        for (int v = 0; v < V; ++v) this->chain[0] += upcast(x[v]) * upcast(z[v]);
       } else if constexpr (std::is_same_v<T, double>) {
         RIDGE_UNROLL_ON_GPU
         for (int v = 0; v < V; ++v) this->chain[v] += x[v] * z[v];
@@ -223,7 +223,7 @@ template <class T> struct Dot : Additive<T> {
     using ColumnSums<Partial, V>::ColumnSums;
     __device__ __forceinline__ void add(const simt::vec<T, V>& x, const simt::vec<T, V>& z, std::int64_t) {
       RIDGE_UNROLL_ON_GPU
-      for (int v = 0; v < V; ++v) this->sum[v] += widen(x[v]) * widen(z[v]);
+      for (int v = 0; v < V; ++v) this->sum[v] += upcast(x[v]) * upcast(z[v]);
     }
   };
 };
@@ -244,7 +244,7 @@ template <bool Greatest, class T> struct Extremum {
   static __device__ __forceinline__ T lift(T x, T, std::int64_t) { return x; }
   static __device__ __forceinline__ T output(T extreme, std::int64_t, const Finish&) { return extreme; }
 
-  // V neighbours as they are compared: 16-bit floats two to an instruction.
+  // V neighbours in the form in which they are compared: 16-bit floats two to an instruction.
   template <int V> struct Packing {
     static constexpr bool packed = tile::is_packed<T> && V % 2 == 0;
     static constexpr int count = packed ? V / 2 : V;
@@ -261,8 +261,8 @@ template <bool Greatest, class T> struct Extremum {
     }
   };
 
-  // Of bytes, by words: halves of a word compare by their upper bytes, and so do those of the word shifted, whose upper
-  // bytes were the lower ones.
+  // Bytes, by words: halves of a word compare by their upper bytes, and so do those of the word shifted left by a byte,
+  // whose upper bytes were the lower ones.
   template <int V> struct ByteRunning {
     unsigned upper, lower;
 
@@ -335,10 +335,10 @@ template <bool Greatest, class T> struct Extremum {
   };
 };
 
-// ---- where the greatest and the least are ------------------------------------------------------------------------
+// ---- indices of the greatest and the least -----------------------------------------------------------------------
 
-// Comparing indices at every element would cost as much as reading it. A thread keeps the greatest value alone, and
-// once per tile asks whether it grew; whoever writes the result then looks through that one tile again.
+// Comparing indices at every element would cost as much as reading it. A thread keeps only the greatest value, and
+// checks once per tile whether it grew; the threads that write the result then search that one tile again.
 template <class T> struct Place {
   T value;
   std::int64_t tile;  // none_yet: no element has been seen
@@ -379,8 +379,8 @@ template <bool Greatest, class T> struct ArgExtremum {
     __device__ __forceinline__ Partial result() const { return best; }
   };
 
-  // Here a thread keeps the index itself, which stands for a tile of one element. What has not been beaten is equal to
-  // the first element.
+  // Here a thread keeps the index itself, as a tile of one element. A value that was never beaten equals the first
+  // element.
   template <int V> struct RunningColumns {
     T value[V];
     std::int64_t at[V];

@@ -1,4 +1,4 @@
-// A problem's inputs, as kernels take them.
+// A problem's inputs as kernel arguments.
 #pragma once
 #include <ridge/reduce/offsets.hpp>
 #include <ridge/simt/simt.hpp>
@@ -12,7 +12,7 @@ template <class T> struct Input {
   ReduceAxes axes;
 };
 
-// How far into an access of V elements a row starts.
+// The position in an access of V elements at which a row starts.
 template <int V, class T> __device__ __forceinline__ int misalignment(const T* row) {
   return static_cast<int>(reinterpret_cast<std::uintptr_t>(row) / sizeof(T) % V);
 }

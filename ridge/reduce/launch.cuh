@@ -1,5 +1,5 @@
-// What a launch of a row of the table is given, and how its grid follows from the plan. Functions are static: the files
-// that include this are compiled twice, for the CPU runtime and for CUDA, and both objects are in one library.
+// The arguments of a variant's launch, and its configuration from the plan. Functions are static: the files that
+// include this are compiled twice, for the CPU runtime and for CUDA, and both objects are in one library.
 #pragma once
 #include <ridge/reduce/families.hpp>
 #include <ridge/reduce/functions.cuh>
@@ -9,7 +9,7 @@
 
 namespace ridge::reduce_detail {
 
-// What makes one kernel of these templates differ from another: rows of the table with the same shape share it.
+// The part of a variant that these kernels depend on: variants of the same shape share a kernel.
 template <int Threads, int Lanes, int AccessBytes, int Vectors, int BlocksPerSm> struct Shape {
   static constexpr int threads = Threads, row_threads = Lanes ? Lanes : Threads, vectors = Vectors,
                        blocks_per_sm = BlocksPerSm;
@@ -21,7 +21,7 @@ template <class P>
 using ShapeOf =
     Shape<P::config.threads, P::config.lanes, P::config.access_bytes, P::config.vectors, P::config.blocks_per_sm>;
 
-// One of the functions that R computes, for what its rows of the table are: config_of().
+// One of the functions that R computes, for config_of().
 template <class R>
 inline constexpr Reduce function_of = R::inputs == 2 ? Reduce::dot
                                       : R::locates   ? Reduce::argmax
@@ -53,7 +53,7 @@ template <class R> static Call<R> call_of(const Arguments& args) {
            tiling_of<R>(args).tile_elements()}};
 }
 
-// Of a kernel beside the plan's own.
+// For a kernel besides the plan's own.
 template <class R>
 static simt::Config launch_config(const Call<R>& call, std::int64_t x, std::int64_t y, int threads,
                                   std::size_t smem = 0) {
@@ -63,7 +63,7 @@ static simt::Config launch_config(const Call<R>& call, std::int64_t x, std::int6
           .stream = call.args.stream.handle,
           .warp = call.args.plan.device.warp};
 }
-// Of the plan's: its footprint's. Blocks in y have slices (grid_of()).
+// For the plan's kernel, from its footprint. Blocks in y have slices (grid_of()).
 template <class R> static simt::Config launch_config(const Call<R>& call, std::int64_t slices = 1) {
   const ReducePlan& plan = call.args.plan;
   const std::int64_t y = std::min(slices, max_grid_y);

@@ -1,4 +1,5 @@
-// What plan.cpp knows of the .cu files: one launch per kind of reduction and backend, and the types instantiated.
+// The launches that the .cu files define for plan.cpp, one per kind of reduction and backend, and the types
+// instantiated.
 #pragma once
 #include <ridge/core/backend.hpp>
 #include <ridge/reduce/reduce.hpp>
@@ -9,19 +10,19 @@ using Types = TypeList<float, half, bfloat16, double, std::int64_t, std::int32_t
 
 struct Arguments {
   const ReducePlan& plan;
-  const void *x, *z;  // z is null but for dot
+  const void *x, *z;  // z is null except for dot
   void *y, *workspace;
   Stream stream;
 };
 
-// Preconditions: the plan's problem has rows, and the pointers are as it says.
+// Preconditions: the plan's problem has rows, and the pointers are as planned.
 template <class Backend> Status launch_sum(const Arguments&);      // sum, mean
 template <class Backend> Status launch_extreme(const Arguments&);  // max, min
 template <class Backend> Status launch_arg(const Arguments&);      // argmax, argmin
 template <class Backend> Status launch_dot(const Arguments&);
 template <class Backend> Status launch_two_float(const Arguments&);  // sum, mean, trace, dot
 
-// Of CUDA alone: Algorithm::cluster, of every function and type.
+// Only on CUDA: Algorithm::cluster, for every function and type.
 Status launch_cluster(const Arguments&);
 
 }  // namespace ridge::reduce_detail

@@ -1,4 +1,4 @@
-// Where the elements of a row are, for kernels and for tests of them.
+// Offsets of a row's elements, for kernels and for their tests.
 #pragma once
 #include <ridge/core/api.hpp>
 #include <ridge/reduce/reduce.hpp>

@@ -15,11 +15,12 @@ static bool adds(Reduce f) { return f == Reduce::sum || f == Reduce::mean || f =
 static std::vector<OptionInfo> options_of(Reduce f) {
   std::vector<OptionInfo> options;
   if (has_axes(f)) options.push_back({"axis", "integer", "along that axis, -1 the last; absent: over all elements"});
-  if (adds(f)) options.push_back({"accumulate", "plain|two_float", "two_float: f32 with nearly the accuracy of f64"});
+  if (adds(f))
+    options.push_back({"accumulate", "plain|two_float", "two_float: f32 with nearly the accuracy of f64", "plain"});
   return options;
 }
 
-// The axis that is asked for, from the first (axis=, where -1 is the last); none: over everything.
+// The requested axis, counted from the first (axis=, where -1 is the last); none: over everything.
 static Result<std::optional<int>> axis_of(Reduce f, const TensorView& x, const Options& options) {
   if (!has_axes(f) || !options.has("axis")) return std::optional<int>();
   auto axis = options.integer(name(f), "axis", -1);

@@ -1,4 +1,4 @@
-// The reductions of one row, serially and in long double; shares nothing with the kernels.
+// The reductions of one row, serially and in long double; it shares nothing with the kernels.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -9,11 +9,11 @@ namespace ridge::reduce_detail {
 
 struct Oracle {
   double value = 0;
-  double magnitude = 0;  // the sum of |x|, or of |x z|: what a float sum's error is measured by
+  double magnitude = 0;  // the sum of |x|, or of |x z|: a float sum's error is relative to it
   bool integral = true;  // all terms are whole numbers
 };
 
-// `wraps`: the values are integers, whose sums are taken modulo 2^64. Their mean is that of the sum as it is.
+// `wraps`: the values are integers, whose sums are taken modulo 2^64. Their mean is that of the exact sum.
 inline Oracle oracle(std::string_view f, bool wraps, std::span<const double> x, std::span<const double> z) {
   Oracle o;
   if (wraps && f == "mean") {

@@ -1,5 +1,5 @@
-// CUB beside ours: sum, max and argmax over everything (min and argmin are their mirrors), dot by a transforming
-// iterator, and sums of rows as segments. bf16 is summed in float, as ours is.
+// CUB as a peer: sum, max and argmax over everything (min and argmin are their mirrors), dot by a transforming
+// iterator, and sums of rows as segments. bf16 is summed in float, as Ridge does.
 #include <ridge/bench/bench.hpp>
 #include <ridge/core/memory.hpp>
 
@@ -24,7 +24,7 @@ Status check(cudaError_t error) {
                               : Status::error(Code::device_error, std::string("CUB: ") + cudaGetErrorString(error));
 }
 
-// CUB asks for its scratch first, and for one or two results; both are kept as long as the returned function.
+// CUB is asked for its scratch size first, and writes one or two results; the returned function keeps both buffers.
 Result<Run> prepare(Device device, std::int64_t results, std::function<Call(void* values, void* indices)> bind) {
   auto buffer = Buffer::allocate(device, static_cast<std::size_t>(results) * 16);
   if (!buffer) return buffer.error();

@@ -47,7 +47,7 @@ ReduceProblem ReduceProblem::along(Reduce f, DType dtype, std::span<const std::i
   return {.function = f, .dtype = dtype, .x = x, .z = x, .y = Layout::contiguous(kept), .axis = axis};
 }
 
-// The widest access, in bytes, that every input meets after the same few elements. One input meets any.
+// The widest access, in bytes, on which all inputs are co-aligned. One input is so on any.
 static int reach(const void* x, const void* z, int element_bytes) {
   const int own = std::min(alignment_of(x), alignment_of(z));
   if (own < element_bytes || x == z) return own < element_bytes ? own : 16;
@@ -85,7 +85,7 @@ Result<ReduceProblem> ReduceProblem::of(Reduce f, const TensorView& x, const Ten
                        .accumulate = accumulate};
 }
 
-// The axis along which x is reduced, from the first. Preconditions: y is no scalar; the axis is one of x.
+// The reduced axis of x, counted from the first. Preconditions: y is no scalar; the axis is one of x.
 static int axis_of(const ReduceProblem& p) { return p.axis < 0 ? p.axis + p.x.rank : p.axis; }
 
 static Layout without(Layout layout, int axis) {
@@ -153,8 +153,8 @@ struct Geometry {
   Extent extent;
 };
 
-// Layouts of the same axes, in the order of the first one's strides: neighbours last, so that they merge and are read
-// side by side; broadcast axes first.
+// Sorts the axes of all layouts by the first one's strides: neighbours last, so that they merge and are read side by
+// side; broadcast axes first.
 void sort_axes(std::vector<Layout>& views) {
   const Layout first = views[0];
   std::array<int, max_rank> order{};
@@ -175,7 +175,7 @@ void sort_axes(std::vector<Layout>& views) {
 
 Geometry geometry_of(const ReduceProblem& p) {
   Geometry g;
-  const bool everything = p.y.rank == 0, counts_places = p.function == Reduce::argmax || p.function == Reduce::argmin;
+  const bool everything = p.y.rank == 0, finds_index = p.function == Reduce::argmax || p.function == Reduce::argmin;
   std::vector<Layout> kept{Layout{}, Layout{}}, reduced{p.x, p.z};  // x and y; x and z
   if (!everything) {
     const int axis = axis_of(p);
@@ -187,7 +187,7 @@ Geometry geometry_of(const ReduceProblem& p) {
     }
   }
   sort_axes(kept);
-  if (!counts_places) sort_axes(reduced);
+  if (!finds_index) sort_axes(reduced);
   collapse(kept);
   collapse(reduced);
   g.axes.outer = kept[0].rank;
@@ -203,7 +203,7 @@ Geometry geometry_of(const ReduceProblem& p) {
   g.extent = {.rows = kept[0].count(), .cols = reduced[0].count()};
   const int last = g.axes.outer - 1;
   const bool contiguous = has_contiguous_rows(g.axes, g.extent);
-  if (last >= 0 && (g.extent.cols == 1 || !contiguous)) {  // lanes on neighbouring rows, where those are the nearer
+  if (last >= 0 && (g.extent.cols == 1 || !contiguous)) {  // lanes on neighbouring rows, if those are nearer
     const std::int64_t across = std::abs(g.axes.x[last]);
     if (g.extent.cols == 1 || (across != 0 && across < std::abs(g.axes.x[g.axes.rank - 1])))
       g.extent.inner = g.axes.shape[last];
@@ -215,7 +215,7 @@ Geometry geometry_of(const ReduceProblem& p) {
 
 // ---- choose ------------------------------------------------------------------------------------------------------
 
-// by_name: the row that is asked for by its name.
+// by_name: the variant that is asked for by its name.
 static Result<int> choose(const ReducePlan& plan, const PlanOptions& options, std::string_view by_name,
                           std::vector<Candidate>* record = nullptr) {
   const auto request = [&](const Variant& row) {
@@ -262,7 +262,7 @@ Explanation ReducePlan::explain() const {
 
 // ---- run ---------------------------------------------------------------------------------------------------------
 
-// Tensors may start elsewhere than was planned for where the row takes them so.
+// Tensors may start at other alignments than planned if the variant takes them.
 static Status check_planned(const ReducePlan& plan, ReduceProblem given) {
   const ReduceProblem& planned = plan.problem;
   const std::string_view op = name(planned.function);

@@ -1,29 +1,30 @@
-// Reductions: many elements become one.
+// Reductions of many elements to one.
 //
 //   sum mean max min argmax argmin    of one input, over all its elements or along any one of its axes
 //   dot                               of two inputs of one shape, over all elements
 //   trace                             the sum of a matrix's diagonal, of min(rows, cols) elements; no others are read
 //
-// Shapes    y's shape says which: a scalar (rank 0), or x's shape without the axis named, the last where none is. Up to
-//           8 axes. Strides are free: any of them may be 0 (broadcast) or negative. A row is what becomes one result.
-//           Rows whose elements are neighbours take the fast path wherever they start; dot's inputs do when both are
-//           equally far from a 16-byte boundary. So do rows that lie side by side, as columns do, if their number is a
-//           multiple of 16 bytes and all begin on such a boundary (sums of f32 f16 bf16: anywhere). Others are slower.
+// Shapes    y's shape says what is reduced: y is a scalar (rank 0), or has x's shape without the axis named (by default
+//           the last). Up to 8 axes. Strides are free: any of them may be 0 (broadcast) or negative. A row is the
+//           elements of one result. Contiguous rows take the fast path, wherever they start; dot's inputs do if they
+//           are co-aligned on 16 bytes. So do rows that are side by side, as columns are, if their number is a multiple
+//           of 16 bytes and all start on a 16-byte boundary (sums of f32 f16 bf16: anywhere). Others are slower.
 // Types     f64 f32 f16 bf16 i64 i32 i8 u8. y has x's type, except that sums and dots of
 //           integers are i64 (and wrap), means of integers are f64 (of a sum that does not), and argmax and argmin are
 //           i64.
 // Accuracy  16-bit floats are accumulated in float32 and rounded once, so a sum of f16 beyond 65504 is infinite. A
 //           mean is the sum over the count, and overflows where the sum does. Floats are added along chains of at
 //           most 1,024, whose results are added as a tree: the error is at most (1024 + 160) eps sum|x|, and far less
-//           in common shapes (Partition::additions, request.hpp); but for the variant `atomic`, a single chain.
-//           Accumulate::two_float, for sum, mean, dot and trace of f32, keeps what each addition rounds away: the error
-//           is that of rounding the result once, and (1024 + 160)^2 eps^2 sum|x| at most, nearly that of f64.
+//           in common shapes (Partition::additions, request.hpp), except for the variant `atomic`, a single chain.
+//           Accumulate::two_float, for sum, mean, dot and trace of f32, accumulates in double-floats (two floats each),
+//           which keep what each addition rounds away: the error is that of rounding the result once, and at most
+//           (1024 + 160)^2 eps^2 sum|x|, nearly that of f64.
 // Values    NaN passes through max and min. argmax and argmin give the first NaN, else the first of ties; over a
 //           tensor of several axes the index is that of the element in row-major order.
 // Empty     sum, dot and trace of nothing are 0, mean is NaN; max, min, argmax and argmin of nothing are refused.
 // Aliasing  y must not overlap an input.
-// Repeats   bit for bit on one device; but for the variant `atomic` on floats, which runs only when it is named. On a
-//           GPU that variant takes subnormal floats for 0, as the hardware's atomic addition does.
+// Repeats   bit for bit on one device, except for the variant `atomic` on floats, which runs only when it is named. On
+//           a GPU that variant treats subnormal floats as 0, as the hardware's atomic addition does.
 // Workspace workspace_bytes() of scratch, whose contents need not be set.
 #pragma once
 #include <ridge/core/accumulate.hpp>
@@ -48,11 +49,11 @@ constexpr DType result_type(Reduce f, DType dtype) {
 struct ReduceProblem {
   Reduce function = Reduce::sum;
   DType dtype = DType::f32;
-  // z is dot's second input, elsewhere x; x of trace is the diagonal; y is a scalar, or x without an axis.
+  // z is dot's second input, else x; trace: x is the diagonal; y is a scalar, or has x's shape without an axis.
   Layout x, z, y;
-  int alignment = 16;  // bytes, 16 at most: of an access that meets all inputs after the same elements (reach())
-  int start = 16;      // bytes, 16 at most: what x's address is a multiple of
-  int axis = -1;       // the one that y has not; negative: from the last. Where y is a scalar it says nothing
+  int alignment = 16;  // bytes, 16 at most: the widest access on which all inputs are co-aligned (reach())
+  int start = 16;      // bytes, 16 at most: the alignment of x's address
+  int axis = -1;       // the reduced one; negative: from the last. Ignored if y is a scalar
   Accumulate accumulate = Accumulate::plain;
   bool operator==(const ReduceProblem&) const = default;
 
@@ -64,34 +65,34 @@ struct ReduceProblem {
   RIDGE_API static ReduceProblem along(Reduce, DType, std::span<const std::int64_t> shape, int axis);
   // The diagonal of a contiguous matrix.
   RIDGE_API static ReduceProblem trace(DType, std::int64_t rows, std::int64_t cols);
-  // What the views need, of trace the diagonal; refuses shapes and dtypes that do not belong together, and outputs that
+  // The problem of these views (trace: of the diagonal); refuses shapes and dtypes that do not match, and outputs that
   // overlap inputs.
   RIDGE_API static Result<ReduceProblem> of(Reduce, const TensorView& x, const TensorView* z, const TensorView& y,
                                             int axis = -1, Accumulate = Accumulate::plain);
-  RIDGE_API std::string text() const;  // what explain() says of it
+  RIDGE_API std::string text() const;  // as in explain()
 };
 
 // A problem as kernels see it: `rows` results, each of `cols` elements. The first `outer` axes count the rows; the
-// others are reduced. Either are in the order of x's strides, and neighbouring ones merged; only the axes of argmax and
-// argmin over all elements keep their order, which indices tell of.
+// others are reduced. Both are in the order of x's strides, and neighbouring ones merged; only the axes of argmax and
+// argmin over all elements keep their order, which the index depends on.
 struct ReduceAxes {
   int outer = 0, rank = 0;
-  std::int64_t shape[max_rank] = {}, x[max_rank] = {}, z[max_rank] = {}, y[max_rank] = {};  // y: outer axes alone
+  std::int64_t shape[max_rank] = {}, x[max_rank] = {}, z[max_rank] = {}, y[max_rank] = {};  // y: only outer axes
 };
 
 namespace reduce_detail {
 
-// The sizes that decide: `rows` results of `cols` elements each.
+// The sizes: `rows` results of `cols` elements each.
 struct Extent {
   std::int64_t rows = 1, cols = 1;
-  std::int64_t inner = 1;  // rows that lie side by side, nearer to each other than a row's elements are
+  std::int64_t inner = 1;  // rows side by side, nearer to each other than a row's elements are
 };
 
 }  // namespace reduce_detail
 
 class ReducePlan {
  public:
-  // z is read by dot alone. The views must be as planned.
+  // Only dot reads z. The views must be as planned.
   RIDGE_API Status run(const TensorView& x, const TensorView& z, const TensorView& y, Workspace, Stream = {}) const;
   RIDGE_API Explanation explain() const;
   std::size_t workspace_bytes() const { return workspace; }
@@ -110,7 +111,7 @@ class ReducePlan {
 RIDGE_API Result<ReducePlan> plan_reduce(const ReduceProblem&, const DeviceInfo&, const PlanOptions& = {});
 
 // One line each: plan (cached per problem and device), borrow workspace, run. Throw ridge::Error.
-//   sum(x, y);      over everything where y is a scalar, else along the last axis
+//   sum(x, y);      over everything if y is a scalar, else along the last axis
 //   sum(x, 0, y);   along the first
 //   reduce(Reduce::sum, x, 0, y, stream, Accumulate::two_float);
 RIDGE_API void reduce(Reduce, const TensorView& x, const TensorView& y, Stream = {});

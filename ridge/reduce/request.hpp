@@ -1,5 +1,5 @@
-// What several families ask of a problem, how they divide it among blocks and threads, what they refuse alike, and how
-// they begin to model a launch.
+// What several families require of a problem, how they divide it among blocks and threads, common refusals, and the
+// start of their models.
 #pragma once
 #include <ridge/reduce/finish.hpp>
 #include <ridge/reduce/variants.hpp>
@@ -15,7 +15,7 @@ struct Request {
   const ReduceProblem& problem;
   const ReduceAxes& axes;
   const Extent& extent;
-  bool by_name = true;  // the row of the table was asked for by its name
+  bool by_name = true;  // the variant was asked for by its name
 };
 
 using Family = roofline::Family<Variant, Request>;
@@ -24,28 +24,29 @@ using roofline::Footprint;
 constexpr int element_bytes(const ReduceProblem& p) { return static_cast<int>(size_of(p.dtype)); }
 constexpr Config config_of(const Variant& row, const Request& r) { return config_of(row.config, r.problem.function); }
 
-// Whether the elements of a row are neighbours, those of z too.
+// Whether rows are contiguous, those of z too.
 constexpr bool has_contiguous_rows(const ReduceAxes& axes, const Extent& e) {
   return e.cols <= 1 || (axes.rank - axes.outer == 1 && axes.x[axes.outer] == 1 && axes.z[axes.outer] == 1);
 }
 
 // ---- how rows are divided
 
-// A thread adds at most this many elements onto one accumulator: it bounds the error of float sums.
+// The most elements that a thread adds to one accumulator: this bounds the error of float sums.
 inline constexpr std::int64_t longest_chain = 1024;
 
 // How the threads of a block share rows, and the elements of a row.
 struct Tiling {
-  int row_threads = 1;          // that share a row, or a slice of it
-  int row_elements = 1;         // of a row, that one access has
-  int vectors = 1;              // accesses of a thread under way
-  std::int64_t block_rows = 1;  // of a block at a time
-  std::int64_t row_blocks = 0;  // for all rows
+  int row_threads = 1;          // threads that share a row, or a slice of it
+  int row_elements = 1;         // elements of a row in one access
+  int vectors = 1;              // a thread's accesses in flight
+  std::int64_t block_rows = 1;  // rows of a block at a time
+  std::int64_t row_blocks = 0;  // blocks for all rows
 
   // Elements of a row that its threads read at a time.
   constexpr std::int64_t tile_elements() const { return std::int64_t{row_threads} * vectors * row_elements; }
   constexpr std::int64_t longest_slice() const { return longest_chain * row_threads * row_elements; }
-  // Of a row that starts on an access; one that starts amid an access may have one more, which is the last slice's.
+  // Tiles of a row that starts on an access; one that starts amid an access may have one more, which the last slice
+  // has.
   constexpr std::int64_t row_tiles(std::int64_t cols) const {
     return std::max<std::int64_t>(1, ceil_div(cols, tile_elements()));
   }
@@ -58,28 +59,28 @@ struct Tiling {
 // How a family divides rows.
 struct Partition {
   Tiling (*tiling)(const Config&, const Extent&, int element_bytes);
-  // Slices of each row, one at least, on a device of so many multiprocessors.
+  // Slices of each row, at least one, on a device of `sms` multiprocessors.
   std::int64_t (*slices)(const Config&, const Extent&, int element_bytes, int sms);
   // The most additions between an element and the result, so that the error of a float sum is at most this, times the
-  // unit roundoff, times the sum of |x|. From the order in which the kernels add; warp: 32 (64 adds one).
+  // unit roundoff, times the sum of |x|. From the order in which the kernels add, for warps of 32 (64 adds one).
   std::int64_t (*additions)(const Config&, const Extent&, std::int64_t slices, int element_bytes);
 };
 
 constexpr std::int64_t one_slice(const Config&, const Extent&, int, int) { return 1; }
 
-// As many slices as `wanted`, or as chains ask for, and all of as many tiles but the last.
+// As many slices as `wanted`, or as the longest chain requires, all of the same number of tiles except the last.
 constexpr std::int64_t even_slices(const Tiling& t, std::int64_t cols, std::int64_t wanted) {
   const std::int64_t tiles = t.row_tiles(cols), accurate = ceil_div(cols, t.longest_slice());
   const std::int64_t count = std::clamp<std::int64_t>(std::max(wanted, accurate), 1, tiles);
   return ceil_div(tiles, ceil_div(tiles, count));
 }
 
-// Blocks in x for rows, by blocks in y for slices. They go on to further ones where the grid is shorter than those.
+// Blocks in x for rows, by blocks in y for slices. If the grid is smaller than those, blocks take grid strides.
 constexpr std::int64_t grid_of(const Tiling& t, std::int64_t slices) {
   return std::min(t.row_blocks, max_grid) * std::min(slices, max_grid_y);
 }
 
-// ---- what is instantiated: the textbook's steps are for few; the others are for everything that the contract names
+// ---- what is instantiated: the textbook's steps for few functions and types, the others for all of the contract
 
 constexpr bool is_short_float(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
@@ -100,7 +101,7 @@ inline std::string refuse_gaps(const Request& r) {
   return has_contiguous_rows(r.axes, r.extent) ? "" : "the elements of a row are not neighbours";
 }
 
-// Of rows that are one slice.
+// For rows that are one slice.
 inline std::string refuse_longer(const Tiling& t, const Request& r) {
   if (r.extent.cols <= t.longest_slice()) return {};
   return "more than " + std::to_string(t.longest_slice()) + " elements in a row: sums would lose digits";
@@ -140,7 +141,7 @@ inline double clocks(const ReduceProblem& p) {
 inline constexpr double prologue_us = 0.45, barrier_us = 0.057;
 inline constexpr double barriers_of_shuffle = 2;
 
-// A launch that reads each element once: what a family's model begins with.
+// The model of a launch that reads each element once; families' models start from it.
 inline roofline::Kernel kernel_of(const Config& c, const Footprint& launch, const Tiling& t, std::int64_t slices,
                                   const Request& r) {
   const ReduceProblem& p = r.problem;
@@ -157,14 +158,14 @@ inline roofline::Kernel kernel_of(const Config& c, const Footprint& launch, cons
   return k;
 }
 
-// Where the grid is shorter than rows and slices, blocks go on to further ones.
-inline void go_on(roofline::Kernel& k, const Tiling& t, std::int64_t slices) {
-  const double in_turn = static_cast<double>(ceil_div(t.row_blocks * slices, std::max<std::int64_t>(k.blocks, 1)));
-  k.trips *= in_turn;
-  k.block_us *= in_turn;
+// Adds the iterations of blocks that take grid strides, if the grid is smaller than rows and slices.
+inline void grid_stride(roofline::Kernel& k, const Tiling& t, std::int64_t slices) {
+  const double iterations = static_cast<double>(ceil_div(t.row_blocks * slices, std::max<std::int64_t>(k.blocks, 1)));
+  k.trips *= iterations;
+  k.block_us *= iterations;
 }
 
-// Partial results are finished by further launches: few blocks, a trip or some, so the latency of each pass.
+// Adds the launches that finish partial results: few blocks and trips, so the latency of each pass.
 inline void finish_by(roofline::Kernel& k, int passes) {
   constexpr double pass_us = 0.9;
   k.launches += passes;

@@ -1,4 +1,4 @@
-// Some lanes of a warp fold a whole row whose elements are neighbours.
+// Some lanes of a warp fold a whole contiguous row.
 #pragma once
 #include <ridge/reduce/fold.hpp>
 
@@ -6,7 +6,7 @@ namespace ridge::reduce_detail::rows {
 
 inline constexpr int whole_warp = 32;  // lanes
 
-// Many short rows of other types are left to a warp each.
+// Short rows of other types have a warp each.
 constexpr bool instantiated(const Config& c, Reduce f, DType dtype) {
   return f != Reduce::dot && (c.lanes == whole_warp || is_short_float(dtype));
 }
@@ -28,8 +28,8 @@ inline Footprint footprint(const Variant& row, const Request& r, const DeviceInf
 }
 
 // Clocks of a multiprocessor for a row whose last tile is not whole: its accesses are guarded one by one, and all of a
-// tile's elements are seen to, as much as it lacks. A warp that locates an extreme goes through a tile again, also a
-// whole one. Measured on an H200 with rows of 33 to 4,096 bytes.
+// tile's elements are processed, even those that it lacks. A warp that locates an extreme goes through a tile again,
+// also a whole one. Measured on an H200 with rows of 33 to 4,096 bytes.
 inline double clocks_of_last_tile(const Config& c, const ReduceProblem& p) {
   const bool index = locates(p.function);
   const int size = element_bytes(p);
@@ -47,13 +47,13 @@ inline roofline::Kernel model(const Variant& row, const Request& r, const Device
   const Extent& e = r.extent;
   const Tiling t = fold_tiling(c, e, element_bytes(p));
   roofline::Kernel k = kernel_of(c, footprint(row, r, device), t, 1, r);
-  // Groups of fewer than a block's threads read rows that are apart: less than the whole rate.
+  // Groups of a block's threads read rows that are apart: less than the full rate.
   k.memory_share = c.lanes < device.warp ? 0.92 : 0.96;
   if (e.cols % t.tile_elements() != 0 || (locates(p.function) && c.lanes == whole_warp))
     k.clocks += static_cast<double>(e.rows) * clocks_of_last_tile(c, p);
   k.trips = fold_trips(t, e.cols, 1);
   k.block_us = c.lanes < device.warp ? 0.65 : 0.35;
-  go_on(k, t, 1);
+  grid_stride(k, t, 1);
   return k;
 }
 

@@ -1,17 +1,17 @@
-// Columns at any pitch by 16 bytes. Where the pitch is no multiple of 16 bytes, each row of the matrix starts elsewhere
-// beyond a 16-byte boundary: at another phase. 8 rows on (4 of float) the phase is the same again. So a thread that
-// takes every 8th row, or every 16th, loads whole accesses whose element v is always of one column. Which column that
-// is differs between the levels of a block: they meet in shared memory, each at its own shift.
+// Columns at any pitch by 16-byte vectors. If the pitch is no multiple of 16 bytes, each row of the matrix has another
+// alignment offset, and every 8th row (every 4th of float) has the same one. So a thread that takes every 8th row, or
+// every 16th, loads whole vectors whose element v is always of one column. That column differs between the levels of a
+// block: they are added in shared memory, each at its own shift.
 #pragma once
 #include <ridge/reduce/columns.cuh>
 #include <ridge/tile/opaque.cuh>
 
 namespace ridge::reduce_detail {
 
-// What a thread gathers of the V columns that its accesses meet: `count` of them, `step` elements apart.
-//   p: the first one, on a 16-byte boundary   [first, last): the matrix, beyond which nothing is read
-// Preconditions: each access has an element of the matrix at least, and step is V at least. So only the first access
-// and the last one can reach out of the matrix.
+// A thread's sums over the V columns of its `count` accesses, which are `step` elements apart.
+//   p: the first access, on a 16-byte boundary   [first, last): the matrix, outside of which nothing is read
+// Preconditions: each access has at least one element of the matrix, and step is at least V. So only the first and the
+// last access can reach outside the matrix.
 template <class S, class R>
 __device__ __forceinline__ auto fold_shifted(const typename R::Element* p, std::int64_t step, int count,
                                              const typename R::Element* first, const typename R::Element* last) {
@@ -39,18 +39,18 @@ __device__ __forceinline__ auto fold_shifted(const typename R::Element* p, std::
   return running;
 }
 
-// partials[s][r] = R over slice s of row r; of one slice, y[r] = R over row r
+// partials[s][r] = R over slice s of row r; if there is one slice, y[r] = R over row r
 //   x: matrices of [cols, inner], in which a row of the problem is a column  partials: [slices, rows]  y: [rows]
-// A block has (lanes - 1) V columns of one slice, and reads one access more across, as rows start up to V - 1 elements
-// beyond a boundary.
-// Preconditions: a block for each slice of each block of columns; dynamic shared memory as footprint() says; one axis
-// is reduced, whose stride is `inner` at least; the last of the rows' axes has `inner` elements side by side; R does
+// A block has (lanes - 1) V columns of one slice, and reads one access more per row, as rows start up to V - 1 elements
+// after a boundary.
+// Preconditions: a block for each slice of each block of columns; footprint().smem of dynamic shared memory; one axis
+// is reduced, with a stride of at least `inner`; the last of the rows' axes has `inner` elements side by side; R does
 // not locate; V divides the block's levels.
 template <class S, class R>
 __global__ void __launch_bounds__(S::threads, shifted_blocks_per_sm(S::blocks_per_sm, sizeof(typename R::Element)))
     reduce_shifted(Input<typename R::Element> in, typename R::Output* y, typename R::Partial* partials, int lanes,
                    std::int64_t slice_elements, std::int64_t slices, Finish finish) {
-  tile::let_next_begin();  // the finish
+  tile::launch_dependents();  // the finish
   using T = typename R::Element;
   using Partial = typename R::Partial;
   constexpr int V = S::template elements<T>;
@@ -65,7 +65,8 @@ __global__ void __launch_bounds__(S::threads, shifted_blocks_per_sm(S::blocks_pe
   const T* first = in.x + row_offset(in.axes, in.axes.x, matrix_row());
   const std::int64_t begin = blockIdx.y * slice_elements + level;
   const T* row = first + begin * pitch + column();
-  const int phase = misalignment<V>(row), mine = lane * V - phase;  // of the block's columns, those from `mine` on
+  const int alignment_offset = misalignment<V>(row),
+            mine = lane * V - alignment_offset;  // this thread's first column in the block
   const int left = static_cast<int>(::min(slice_elements - level, in.cols - begin));
   const int count = left > 0 && column() + mine < inner ? (left + levels - 1) / levels : 0;
   const int shifted = level * line + V + mine;
@@ -76,7 +77,7 @@ __global__ void __launch_bounds__(S::threads, shifted_blocks_per_sm(S::blocks_pe
   RIDGE_UNROLL_ON_GPU
   for (int v = 0; v < V; ++v) merged[shifted + v] = running.result(v);
   __syncthreads();
-  tile::make_opaque(block);  // so that what it leads to takes no registers meanwhile
+  tile::make_opaque(block);  // so that values derived from it take no registers meanwhile
   const std::int64_t r = matrix_row() + column();
   const auto existing = static_cast<int>(::min(inner - column(), std::int64_t{width}));
   for (int c = simt::thread_rank(); c < existing; c += S::threads) {

@@ -1,11 +1,11 @@
-// Columns at any pitch by 16-byte vectors: a thread's rows of the matrix are so far apart that each starts equally far
-// from a boundary.
+// Columns at any pitch by 16-byte vectors: a thread's rows of the matrix are so far apart that all have the same
+// alignment offset.
 #pragma once
 #include <ridge/reduce/columns.hpp>
 
 namespace ridge::reduce_detail {
 
-// 16 bytes of a 16-bit type are twice as many sums to a thread: they take the registers of one block.
+// A vector of a 16-bit type is twice as many sums in a thread, which take the registers of one block.
 constexpr int shifted_blocks_per_sm(int blocks_per_sm, int element_bytes) {
   return blocks_per_sm - (element_bytes == 2 ? 1 : 0);
 }
@@ -16,14 +16,14 @@ constexpr bool instantiated(Reduce f, DType dtype, Accumulate accumulate) {
   return kernels_of(f) == Reduce::sum && is_short_float(dtype) && accumulate == Accumulate::plain;
 }
 
-// The threads of a block are [levels, lanes], and it reads one access more across than it has columns. Wide blocks
-// waste less by that, where columns are enough for them.
+// The threads of a block are [levels, lanes], and it reads one access more per row than it has columns. Wide blocks
+// waste less by that, if there are enough columns.
 constexpr int lanes_of(const Extent& e, int access_elements) {
   constexpr int wide = 64, narrow = 32, enough_blocks = 16;
   return e.inner >= std::int64_t{enough_blocks} * wide * access_elements ? wide : narrow;
 }
 
-// Blocks have columns of one matrix each.
+// A block has columns of one matrix.
 constexpr Tiling tiling(const Config& c, const Extent& e, int element_bytes) {
   const int v = access_elements(c, element_bytes), lanes = lanes_of(e, v);
   const std::int64_t block_rows = std::int64_t{lanes - 1} * v;
@@ -33,17 +33,17 @@ constexpr Tiling tiling(const Config& c, const Extent& e, int element_bytes) {
           .row_blocks = e.inner == 0 ? ceil_div(e.rows, block_rows) : e.rows / e.inner * ceil_div(e.inner, block_rows)};
 }
 
-// Two waves (to the nearest), but slices no shorter than 16 iterations of a block unless half the chip were idle.
+// Two waves, rounded to nearest, but no slice shorter than 16 iterations of a block unless half the chip would be idle.
 constexpr std::int64_t slices_of(const Config& c, const Extent& e, int element_bytes, int sms) {
   constexpr std::int64_t shortest = 16;
   const Tiling t = tiling(c, e, element_bytes);
   const std::int64_t blocks = std::max<std::int64_t>(t.row_blocks, 1);
-  const std::int64_t places = std::int64_t{sms} * shifted_blocks_per_sm(c.blocks_per_sm, element_bytes);
-  return even_slices(
-      t, e.cols,
-      std::min((4 * places + blocks) / (2 * blocks), std::max(t.row_tiles(e.cols) / shortest, places / (2 * blocks))));
+  const std::int64_t resident = std::int64_t{sms} * shifted_blocks_per_sm(c.blocks_per_sm, element_bytes);
+  return even_slices(t, e.cols,
+                     std::min((4 * resident + blocks) / (2 * blocks),
+                              std::max(t.row_tiles(e.cols) / shortest, resident / (2 * blocks))));
 }
-// Levels meet one by one.
+// Levels are added one by one.
 constexpr std::int64_t additions(const Config& c, const Extent& e, std::int64_t slices, int element_bytes) {
   const Tiling t = tiling(c, e, element_bytes);
   return t.slice_tiles(e.cols, slices) * t.vectors + t.row_threads + columns::additions_of_finish(e.rows, slices);
@@ -65,7 +65,7 @@ inline std::string fits(const Variant& row, const Request& r, const DeviceInfo& 
   return tiling(c, r.extent, size).row_blocks > max_grid || slices > max_grid_y ? too_many_blocks : "";
 }
 
-// Of shared memory, what each thread gathered, and a vector more for each level, as they are shifted.
+// Shared memory has each thread's sums, and a vector more for each level, as they are shifted.
 inline Footprint footprint(const Variant& row, const Request& r, const DeviceInfo& device) {
   const Config c = config_of(row, r);
   const int size = element_bytes(r.problem), v = access_elements(c, size), lanes = lanes_of(r.extent, v);
@@ -87,7 +87,7 @@ inline roofline::Kernel model(const Variant& row, const Request& r, const Device
   k.memory_share = 0.98;
   k.trips = static_cast<double>(ceil_div(ceil_div(r.extent.cols, slices), t.tile_elements()));
   k.block_us = prologue_us + 2 * barrier_us;
-  go_on(k, t, slices);
+  grid_stride(k, t, slices);
   if (slices > 1) finish_by(k, 1);
   return k;
 }

@@ -1,13 +1,13 @@
-// A block folds a slice of a row whose elements are neighbours.
+// A block folds a slice of a contiguous row.
 #pragma once
 #include <ridge/reduce/fold.cuh>
 #include <ridge/tile/last_block.cuh>
 
 namespace ridge::reduce_detail {
 
-// partials[r][s] = R over slice s of row r; of one slice, y[r] = R over row r
+// partials[r][s] = R over slice s of row r; if there is one slice, y[r] = R over row r
 //   x: [rows, cols]  z: [rows, cols] or none  partials: [rows, slices]  y: [rows]
-// Preconditions: a row's elements are neighbours, and row r of x and z are equally misaligned.
+// Preconditions: rows are contiguous, and row r of x and that of z are co-aligned.
 template <class S, class R, int Warp>
 __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
     reduce_slices(Input<typename R::Element> in, typename R::Output* y, typename R::Partial* partials,
@@ -21,10 +21,10 @@ __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
     }
 }
 
-// y[0] = R over the one row there is, in one launch: the last block to arrive combines all partial results, always in
-// the same order, whichever block it is.
+// y[0] = R over a single row, in one launch: the last block to arrive combines all partial results, always in the same
+// order, whichever block it is.
 //   x: [1, cols]  partials: [slices]  y: [1]
-// Preconditions: as above; gridDim.y is slices, which are tile::most_arrivals at most; R does not locate.
+// Preconditions: as above; gridDim.y is slices, at most tile::most_arrivals; R does not locate.
 template <class S, class R, int Warp>
 __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
     reduce_last_block(Input<typename R::Element> in, typename R::Output* y, typename R::Partial* partials,
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
 
 namespace slices {
 
-// Precondition: the row is several slices.
+// Precondition: there are several slices.
 template <class S, class R> static Status launch_last_block(const Call<R>& call, std::int64_t slice_tiles) {
   const ReducePlan& plan = call.args.plan;
   void* workspace = call.args.workspace;

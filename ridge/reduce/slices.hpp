@@ -1,13 +1,12 @@
-// A block folds a slice of a row whose elements are neighbours: one row for all blocks, a block per row, and rows that
-// are split over several.
+// A block folds a slice of a contiguous row: one row for all blocks, a block per row, or multi-block rows.
 #pragma once
 #include <ridge/reduce/fold.hpp>
 #include <ridge/tile/last_block.hpp>
 
 namespace ridge::reduce_detail::slices {
 
-// Of Config::last_block, the workspace before the partial results: the word of the blocks' arrivals, and what keeps
-// these on 16 bytes.
+// Config::last_block: the workspace before the partial results, the word of the blocks' arrivals and padding to 16
+// bytes.
 inline constexpr std::size_t arrival_bytes = 16;
 
 constexpr bool instantiated(const Config& c, Reduce f, DType dtype, Accumulate accumulate) {
@@ -25,8 +24,8 @@ constexpr std::int64_t slices_of(const Config& c, const Extent& e, int element_b
   const Tiling t = fold_tiling(c, e, element_bytes);
   if (c.cut == Cut::whole) return 1;
   if (c.cut == Cut::tiles) return t.row_tiles(e.cols);
-  const std::int64_t places = std::int64_t{sms} * c.blocks_per_sm;
-  return even_slices(t, e.cols, places * c.waves / std::max<std::int64_t>(t.row_blocks, 1));
+  const std::int64_t resident = std::int64_t{sms} * c.blocks_per_sm;
+  return even_slices(t, e.cols, resident * c.waves / std::max<std::int64_t>(t.row_blocks, 1));
 }
 constexpr std::int64_t additions(const Config& c, const Extent& e, std::int64_t slices, int element_bytes) {
   const std::int64_t depth = fold_additions(c, e, slices, element_bytes);
@@ -80,7 +79,7 @@ inline roofline::Kernel model(const Variant& row, const Request& r, const Device
     k.memory_share = 0.978;  // the multiprocessors do not finish together
   k.trips = fold_trips(t, r.extent.cols, slices);
   k.block_us = prologue_us + barriers_of_shuffle * barrier_us;
-  go_on(k, t, slices);
+  grid_stride(k, t, slices);
   constexpr double arrival_us = 0.9;
   if (slices > 1 && c.last_block) k.serial_us += arrival_us;
   else if (slices > 1) finish_by(k, finish_passes(slices));

@@ -1,9 +1,8 @@
-// Launches Algorithm::cluster: one row to a cluster of Hopper's blocks.
+// Launches Algorithm::cluster: a cluster of Hopper's blocks for a single row.
+#include <ridge/core/table.hpp>
 #include <ridge/reduce/sm90_cluster.cuh>
 #include <ridge/reduce/two_float.cuh>
-#include <ridge/tile/sm90/overlap.cuh>
-
-#include <utility>
+#include <ridge/tile/sm90/dependent_launch.cuh>
 
 namespace ridge::reduce_detail {
 namespace {
@@ -13,18 +12,13 @@ template <int I, class R> Status launch_row(const Call<R>& call) {
   if constexpr (P::config.algorithm != Algorithm::cluster)
     return Status::error(Code::unsupported, "reduce: this variant is launched elsewhere");
   else
-    return tile::sm90::launch_overlapping_clusters(launch_config(call), cluster_blocks, reduce_cluster<ShapeOf<P>, R>,
-                                                   call.in, call.y, call.finish);
-}
-
-template <class R, int... I> Status launch_variant(const Call<R>& call, std::integer_sequence<int, I...>) {
-  Status status;
-  ((call.args.plan.variant == I ? void(status = launch_row<I, R>(call)) : void()), ...);
-  return status;
+    return tile::sm90::launch_dependent_clusters(launch_config(call), cluster_blocks, reduce_cluster<ShapeOf<P>, R>,
+                                                 call.in, call.y, call.finish);
 }
 
 template <class R> Status launch(const Arguments& args) {
-  return launch_variant(call_of<R>(args), std::make_integer_sequence<int, variant_count>{});
+  const Call<R> call = call_of<R>(args);
+  return visit_row<variant_count>(args.plan.variant, [&]<int I>() { return launch_row<I>(call); });
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A cluster of Hopper's blocks folds the one row there is, at any strides.
+// A cluster of Hopper's blocks folds a single row, at any strides.
 #pragma once
 #include <ridge/reduce/columns.hpp>
 

@@ -1,5 +1,5 @@
-// Short rows without gaps between them: a block brings its rows to shared memory as one span, in 16-byte accesses
-// wherever rows begin, and a thread, or a few, have a row to themselves.
+// Short rows without gaps between them: a block loads its rows to shared memory as one span, in 16-byte accesses
+// whatever the rows' alignment; then one or several threads work on a row.
 #pragma once
 #include <ridge/reduce/finish.cuh>
 #include <ridge/tile/row_span.cuh>
@@ -8,8 +8,8 @@
 
 namespace ridge::reduce_detail {
 
-// Which words of W elements of a row in shared memory are a thread's: `lanes` neighbouring threads share the row, and
-// go round it from a word on such that the lanes of a warp are in as many banks.
+// A thread's words of W elements of a row in shared memory: `lanes` neighbouring threads share the row, and go around
+// it from a word such that all lanes of a warp are in different banks.
 struct SpanThread {
   int log2_lanes, lanes, rank, start;
 
@@ -24,19 +24,19 @@ struct SpanThread {
   }
 };
 
-// A row in shared memory as the words of W elements that it lies in, of which the first and the last may have some of
-// other rows. Places are counted from the first word's start.
+// The words of W elements that a row in shared memory is in; the first and the last one may also have elements of other
+// rows. Positions count from the first word's start.
 template <class T, int W> struct SpanWords {
   using Elements = simt::vec<T, W>;
-  // Bytes and 16 bits stay together in a register until they are used: loaded as such, nvcc parts them at once.
+  // Elements of 1 and 2 bytes stay packed in a register until they are used: nvcc unpacks vectors of them at once.
   using Word = std::conditional_t<W == 1, T, std::uint32_t>;
   static_assert(sizeof(Word) == sizeof(Elements));
   const T* words;
   int before, cols, size;  // elements of the first word that are not the row's; elements of the row; of all words
 
-  // Row `row` of those from room + lead on; room lies on words.
+  // Row `row` of those that start at room + lead; room is aligned to words.
   __device__ __forceinline__ SpanWords(const T* room, int lead, int row, int row_cols) : cols(row_cols) {
-    // Of factors' low bits, as clang 15 does not find how to multiply single bits on AMD.
+    // The product of the factors' low bits, as clang 15 fails to multiply single bits on AMD.
     before = (lead + (row & (W - 1)) * (cols & (W - 1))) & (W - 1);
     words = room + (lead + row * cols - before);
     size = (before + cols + W - 1) & ~(W - 1);
@@ -55,11 +55,11 @@ template <class T, int W> struct SpanWords {
     memcpy(&all, &word, sizeof all);
     return all;
   }
-  // Whether the element at a place is the row's.
+  // Whether the element at a position is the row's.
   __device__ __forceinline__ bool has(int at) const {
     return static_cast<unsigned>(at - before) < static_cast<unsigned>(cols);
   }
-  // f(word, its place) for those of a thread; in the first and the last, `none` stands for what is not the row's.
+  // Calls f(word, position) for a thread's words; in the first and the last, `none` replaces elements of other rows.
   template <class F> __device__ __forceinline__ void for_words(const SpanThread& own, T none, F&& f) const {
     const auto edge = [&](int at) {
       Elements own_ones = elements(load(at));
@@ -68,16 +68,16 @@ template <class T, int W> struct SpanWords {
         if (!has(at + v)) own_ones[v] = none;
       f(to_word(own_ones), at);
     };
-    constexpr int inner = W > 1 ? W : 0;  // where the words are that have elements of this row alone
+    constexpr int inner = W > 1 ? W : 0;  // start of the words that have only elements of this row
     if constexpr (W > 1) {
       if (own.rank == 0) edge(0);
       if (own.rank == own.lanes - 1 && size > W) edge(size - W);
     }
     const int all = size - 2 * inner, start = ::min(own.start * W, ::max(all, 0));
-    const int turns = (all / W - own.rank + own.lanes - 1) >> own.log2_lanes;
+    const int iterations = (all / W - own.rank + own.lanes - 1) >> own.log2_lanes;
     auto on = static_cast<unsigned>(start + own.rank * W);
 #pragma unroll 4
-    for (int turn = 0; turn < turns; ++turn) {
+    for (int i = 0; i < iterations; ++i) {
       const unsigned around = on - static_cast<unsigned>(all);  // beyond any row where it did not wrap
       const int at = inner + static_cast<int>(::min(on, around));
       f(load(at), at);
@@ -86,7 +86,7 @@ template <class T, int W> struct SpanWords {
   }
 };
 
-// f over the lanes of a row, of which all of a warp call; all get the result.
+// Reduces by f over the lanes of a row; all lanes of the warp call, and all get the result.
 template <class P, class F> __device__ __forceinline__ P over_lanes(P value, int lanes, F f) {
   for (int distance = lanes / 2; distance > 0; distance /= 2)
     value = f(value, simt::tiles<32>().shfl_xor(value, distance));
@@ -129,11 +129,11 @@ __device__ __forceinline__ typename R::Output of_row(const SpanWords<typename R:
     found = over_lanes(found, own.lanes, [](int a, int b) { return ::min(a, b); });
     if constexpr (W == 1) return found;
     const auto elements = Words::elements(row.load(found));
-    int place = row.size;
+    int index = row.size;
     RIDGE_UNROLL_ON_GPU
     for (int v = W - 1; v >= 0; --v)
-      if (is_extreme<R>(elements[v], extreme) && row.has(found + v)) place = found + v - row.before;
-    return place;
+      if (is_extreme<R>(elements[v], extreme) && row.has(found + v)) index = found + v - row.before;
+    return index;
   } else {
     typename R::template Running<W> running;
     row.for_words(own, R::neutral(), [&](Word word, int) { running.add(Words::elements(word)); });
@@ -149,7 +149,7 @@ __device__ __forceinline__ void of_rows(const typename R::Element* room, int lea
   const auto own = SpanThread::of<T, W>(log2_lanes, cols);
   const int mine = log2_lanes == 0 ? tile::SpanRow<T>(cols).first() : static_cast<int>(threadIdx.x) >> log2_lanes;
   for (int r = mine; r - mine < rows; r += S::threads >> log2_lanes) {
-    const int row = ::min(r, rows - 1);  // beyond the last: that one again, as lanes meet
+    const int row = ::min(r, rows - 1);  // beyond the last row: that row again, as lanes must converge
     const auto result = of_row<R>(SpanWords<T, W>(room, lead, row, cols), own, finish);
     if (r < rows && own.rank == 0) y[r * step] = result;
   }
@@ -157,7 +157,7 @@ __device__ __forceinline__ void of_rows(const typename R::Element* room, int lea
 
 // y[r] = R over row r                                           x: [rows, cols], without gaps   y: [rows]
 // Preconditions: rows are one axis; 0 < cols; rows_of_block is a multiple of the rows that the threads have at a time,
-// and where each has one of tile::span_pair; as many blocks as gridDim.x have all rows; tile::span_room() of dynamic
+// and, if each thread has one, of tile::span_pair; gridDim.x * rows_of_block covers rows; tile::span_room() of dynamic
 // shared memory.
 template <class S, class R>
 __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
@@ -172,12 +172,12 @@ __global__ void __launch_bounds__(S::threads, S::blocks_per_sm)
   y += first * in.axes.y[0];
   constexpr int W = sizeof(T) < 4 ? 4 / static_cast<int>(sizeof(T)) : 1;
   if (cols * static_cast<int>(sizeof(T)) > span_short_bytes) {
-    span.template bring_async<S::threads>(in.x + first * cols, room);
+    span.template load_async<S::threads>(in.x + first * cols, room);
     tile::wait_for_copies();
     __syncthreads();
     of_rows<W, S, R>(room, span.lead, here, cols, log2_lanes, y, in.axes.y[0], finish);
-  } else {  // few words, most of them of other rows too: element by element is sooner
-    span.template bring<S::threads>(in.x + first * cols, room);
+  } else {  // few words, most of which have elements of other rows too: element by element is faster
+    span.template load<S::threads>(in.x + first * cols, room);
     __syncthreads();
     of_rows<1, S, R>(room, span.lead, here, cols, log2_lanes, y, in.axes.y[0], finish);
   }

@@ -1,19 +1,20 @@
-// Short rows without gaps between them: a block brings its rows to shared memory as one span, then a thread, or a few,
-// have a row to themselves.
+// Short rows without gaps between them: a block loads its rows to shared memory as one span, then one or several
+// threads work on a row.
 #pragma once
 #include <ridge/reduce/request.hpp>
 #include <ridge/tile/row_span.hpp>
 
 namespace ridge::reduce_detail {
 
-// Rows of up to span_short_bytes are gone through element by element, longer ones by words.
+// Rows of up to span_short_bytes are processed element by element, longer ones by words.
 inline constexpr std::int64_t span_short_bytes = 32, span_most_bytes = 4096;
 
 namespace spans {
 
 constexpr bool instantiated(Reduce f) { return f != Reduce::dot; }
 
-// Threads that share a row: 256 bytes of it to each, and of few rows less, so that multiprocessors have several blocks.
+// Threads that share a row: 256 bytes each, or fewer if there are few rows, so that multiprocessors have several
+// blocks.
 constexpr int lanes_of(const Config& c, const Extent& e, int element_bytes) {
   constexpr std::int64_t of_thread = 256, least = 32, blocks = 512, most = 32;
   const std::int64_t bytes = e.cols * element_bytes;
@@ -22,7 +23,7 @@ constexpr int lanes_of(const Config& c, const Extent& e, int element_bytes) {
     lanes *= 2;
   return static_cast<int>(lanes);
 }
-// Rows that a block brings: 8 to 16 KB, or a row of each group of lanes, which may be 32 KB.
+// Rows that a block loads: 8 to 16 KB, or one row for each group of lanes, which may be 32 KB.
 constexpr int rows_of_block(const Config& c, const Extent& e, int element_bytes) {
   constexpr std::int64_t blocks = 1024;
   const std::int64_t row = e.cols * element_bytes, bytes = row > span_short_bytes ? 16384 : 8192;

@@ -17,7 +17,7 @@ namespace {
 
 using namespace reduce_detail;
 
-#ifdef RIDGE_SIMT_RACE  // slow, and barriers do not depend on what is reduced: three stand for all
+#ifdef RIDGE_SIMT_RACE  // slow, and barriers do not depend on the function: three stand for all
 const check::TestCasesOf cases{"sum", "argmax", "dot", "trace"};
 #else
 const check::TestCasesOf cases{"sum", "mean", "max", "min", "argmax", "argmin", "dot", "trace"};
@@ -38,7 +38,7 @@ TEST(ReducePlan, EverythingIsSplitOverTheChipUnlessOneBlockIsSooner) {
   EXPECT_EQ(chosen(ReduceProblem::flat(Reduce::sum, f32, 1 << 28)), "best");
   EXPECT_EQ(chosen(ReduceProblem::flat(Reduce::argmax, f32, 1 << 28)), "best");
   EXPECT_EQ(chosen(ReduceProblem::flat(Reduce::dot, f32, 1 << 28)), "best");
-  // Where reading 8,192 partial results shows beside reading x.
+  // Reading 8,192 partial results shows beside reading x.
   EXPECT_EQ(chosen(ReduceProblem::flat(Reduce::sum, bf16, 1 << 26)), "one_wave");
   EXPECT_EQ(chosen(ReduceProblem::flat(Reduce::sum, f32, 1 << 20)), "best");
   // A cluster of blocks on Hopper, a block elsewhere.
@@ -148,7 +148,7 @@ TEST(ReducePlan, ColumnsAtAnyPitchAreReadBy16Bytes) {
             "sum: variant is columns_shifted; it must be another one here: columns at any pitch are for plain sums and "
             "means of f32, f16 and bf16");
   p.accumulate = Accumulate::plain;
-  for (std::int64_t pitch : {std::int64_t{50256}, std::int64_t{-50257}}) {  // windows that overlap; upside down
+  for (std::int64_t pitch : {std::int64_t{50256}, std::int64_t{-50257}}) {  // overlapping windows; reversed
     p.x.stride[0] = p.z.stride[0] = pitch;
     EXPECT_EQ(
         refusal(p, "columns_shifted"),
@@ -340,7 +340,7 @@ TEST(Reduce, IntegersAndHalvesKeepTheirPromises) {
   EXPECT_EQ(static_cast<float>(h), 1000);
 }
 
-// A count of arrivals lies in the workspace, whose contents may be anything, also what a run left there.
+// The workspace has a count of arrivals, and its contents may be anything, also what another run left there.
 TEST(Reduce, TheLastBlockFinishesWhateverTheWorkspaceHolds) {
   constexpr std::int64_t n = 216024;
   std::vector<float> x(n);
@@ -369,7 +369,7 @@ TEST(Reduce, TheLastBlockFinishesWhateverTheWorkspaceHolds) {
   }
 }
 
-// 2^20 values whose sum is a millionth of that of their absolute values: pairs that cancel but for a small difference.
+// 2^20 values whose sum is a millionth of the sum of their absolute values: pairs that cancel except for a small rest.
 std::vector<float> ill_conditioned() {
   std::vector<float> x(1 << 20);
   std::mt19937 random(7);
@@ -490,7 +490,7 @@ TEST(Reduce, TakesAnyAxisOfAnyRank) {
   }
 }
 
-// Every start of a row beyond a boundary, with nothing readable before the matrix or after it, and gaps of NaN.
+// Every alignment offset of a row, with nothing readable before or after the matrix, and gaps of NaN.
 template <class T> void sums_columns_from_any_start(DType dtype) {
   for (std::int64_t start = 0; start < 8; ++start)
     for (auto [rows, cols, gap] : {std::array<std::int64_t, 3>{1, 5, 0},

@@ -1,4 +1,4 @@
-// The textbook's steps on the way to slices.cuh: one element per thread, x contiguous.
+// The textbook's steps towards slices.cuh: one element per thread, x contiguous.
 #pragma once
 #include <ridge/reduce/finish.cuh>
 
@@ -10,7 +10,7 @@ __device__ __forceinline__ typename R::Partial lift(const typename R::Element* x
   return i < n ? R::lift(x[i], {}, 0) : R::identity();
 }
 
-// y[0] = what changes nothing                       y: [1]
+// y[0] = R's identity                               y: [1]
 template <class R> __global__ void reduce_set(typename R::Output* y) { *y = R::output(R::identity(), 1, Finish{}); }
 
 // y[0] = R of y[0] and x                            x: [n]  y: [1]
@@ -20,7 +20,7 @@ template <class R> __global__ void reduce_atomic(const typename R::Element* x, t
   if (i < n) R::atomic(y, x[i]);
 }
 
-// What one atomic instruction can do.
+// Reductions by one atomic instruction.
 struct AtomicSum : Sum<float> {
   static __device__ __forceinline__ void atomic(float* y, float x) { atomicAdd(y, x); }
 };
@@ -37,7 +37,7 @@ template <bool Greatest> struct AtomicIntExtremum : Extremum<Greatest, std::int3
 };
 
 // partials[b] = R over block b's elements           x: [n]  partials: [gridDim.x]  scratch: [Threads]
-// Active threads lie 1, 2, 4, ... apart: every warp stays busy with ever fewer lanes. (No bank conflicts: ridge trace.)
+// Active threads are 1, 2, 4, ... apart: every warp stays busy with ever fewer lanes. (No bank conflicts: ridge trace.)
 template <class R, int Threads>
 __global__ void __launch_bounds__(Threads)
     reduce_interleaved(const typename R::Element* x, typename R::Partial* partials, std::int64_t n) {
@@ -78,13 +78,13 @@ __global__ void __launch_bounds__(Threads)
 
 namespace textbook {
 
-// AtomicR: what R is by atomics.
+// AtomicR: R by atomics.
 template <class AtomicR, class R> static Status launch_atomic(const Call<R>& call) {
   RIDGE_TRY(simt::launch(launch_config(call, 1, 1, 1), reduce_set<AtomicR>, call.y));
   return simt::launch(launch_config(call), reduce_atomic<AtomicR>, call.in.x, call.y, call.in.cols);
 }
 
-// Leaves partial results.
+// Launches the kernel that writes partial results.
 template <class P, class R> static Status launch_tree(const Call<R>& call) {
   constexpr int threads = P::config.threads;
   const simt::Config at = launch_config(call);

@@ -1,4 +1,4 @@
-// The textbook's steps on the way to slices: one element per thread, of one row.
+// The textbook's steps towards slices: one row, one element per thread.
 #pragma once
 #include <ridge/reduce/request.hpp>
 
@@ -10,15 +10,15 @@ constexpr bool instantiated(const Config& c, Reduce f, DType dtype, Accumulate a
   if (accumulate == Accumulate::two_float || f == Reduce::dot) return false;
   const bool simple = dtype == DType::f32 || dtype == DType::i32;
   if (c.algorithm != Algorithm::atomic) return simple && !locates(f);
-  if (f == Reduce::mean) return false;  // nothing would divide
-  // What one atomic instruction does.
+  if (f == Reduce::mean) return false;  // there is no kernel to divide
+  // One atomic instruction does these.
   return (kernels_of(f) == Reduce::sum && simple) || ((f == Reduce::max || f == Reduce::min) && dtype == DType::i32);
 }
 
 constexpr Tiling tiling(const Config& c, const Extent& e, int) {
   return {.row_threads = c.threads, .row_blocks = e.rows};
 }
-// A block has a tile, and leaves a partial result; atomics leave none.
+// A block has a tile and writes a partial result; atomics write none.
 constexpr std::int64_t slices_of(const Config& c, const Extent& e, int element_bytes, int) {
   return c.algorithm == Algorithm::atomic ? 1 : tiling(c, e, element_bytes).row_tiles(e.cols);
 }
@@ -60,7 +60,7 @@ inline roofline::Kernel model(const Variant& row, const Request& r, const Device
   const std::int64_t slices = slices_of(c, r.extent, size, device.sms);
   roofline::Kernel k = kernel_of(c, footprint(row, r, device), tiling(c, r.extent, size), slices, r);
   if (c.algorithm == Algorithm::atomic) {
-    // One addition after another on one address, float and integer: measured on an H200.
+    // Serial additions on one address, float and integer: measured on an H200.
     const double atomic_us = is_floating(r.problem.dtype) ? 1.757e-3 : 0.73e-3;
     k.launches = 2;  // y is set first
     k.serial_us = static_cast<double>(r.extent.cols) * atomic_us;

@@ -1,4 +1,4 @@
-// sum, mean, trace and dot of float32, accumulated in two floats.
+// sum, mean, trace and dot of float32, accumulated in double-floats.
 #include <ridge/reduce/dispatch.cuh>
 #include <ridge/reduce/two_float.cuh>
 

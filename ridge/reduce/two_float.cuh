@@ -1,4 +1,4 @@
-// Sums and dots of float32, accumulated in two floats.
+// Sums and dots of float32, accumulated in double-floats (unevaluated sums of two floats, tile/two_float.cuh).
 #pragma once
 #include <ridge/reduce/functions.cuh>
 #include <ridge/tile/two_float.cuh>
@@ -19,7 +19,7 @@ struct TwoFloatAdditive {
     return finish.mean ? rounded / static_cast<float>(count) : rounded;
   }
 
-  // V sums side by side: of one row (end_of_tile(), result()), or of as many rows (result(v)).
+  // V sums side by side: of one row (end_of_tile(), result()), or of V rows (result(v)).
   template <int V> struct Sums {
     Partial sum[V];
     __device__ __forceinline__ explicit Sums(std::int64_t = 0) {

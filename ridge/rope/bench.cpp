@@ -1,4 +1,4 @@
-// What the command line's check and bench know of rope.
+// Registers the cases of rope and rope_cache for the command line's check and bench.
 #include <ridge/rope/cache_cases.hpp>
 #include <ridge/rope/cases.hpp>
 

@@ -1,4 +1,4 @@
-// rope_cache: problem, plan, and its face by name. Pure but for run().
+// rope_cache: problem, plan, and the operator by name. Pure, except run().
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/divider.hpp>
 #include <ridge/core/on_backend.hpp>
@@ -33,7 +33,7 @@ RopeCacheProblem RopeCacheProblem::contiguous(DType dtype, std::int64_t b, std::
 
 namespace {
 
-// Axes 1 and 2 exchanged: heads before the rows of a page.
+// Exchanges axes 1 and 2: heads before the rows of a page.
 Layout heads_first(Layout t) {
   std::swap(t.shape[1], t.shape[2]);
   std::swap(t.stride[1], t.stride[2]);
@@ -48,7 +48,7 @@ Status check_shape(const Named& t, std::initializer_list<std::int64_t> wanted) {
   return Status::invalid(op, std::string(t.first) + ".shape", t.second->layout.text(), shape.text());
 }
 
-// Refuses what an output shares with an input, or with an output before it. q_out may be q.
+// Refuses an output that overlaps an input or an earlier output. q_out may be q.
 Status check_apart(std::initializer_list<Named> outputs, const Named& other) {
   for (const auto& [name, output] : outputs) {
     if (output == other.second) return {};
@@ -71,7 +71,7 @@ Result<RopeCacheProblem> RopeCacheProblem::of(const RopeCacheTensors& t, const R
   RopeCacheProblem p{.options = options, .dtype = t.q.dtype, .q = with_batch(t.q.layout)};
   p.paged = t.block_table.has_value();
 
-  // Shapes. k says how many heads it has, v how wide it is, and the caches how many rows, or pages, there are.
+  // Shapes. k determines the number of its heads, v its width, and the caches the number of rows or pages.
   for (const auto& [name, view] : {Named{"k", &t.k}, Named{"v", &t.v}})
     if (view->rank() != rank)
       return Status::invalid(op, std::string(name) + ".shape", view->layout.text(),
@@ -162,17 +162,17 @@ static Status validate(const RopeCacheProblem& p) {
 static std::string fits(const Variant& row, const RopeCacheProblem& p) {
   const Config& c = row.config;
   if (c.method == Method::pairs) return {};
-  const std::string bytes = std::to_string(c.unit_bytes);
-  const std::int64_t unit = unit_elements(c, p.dtype), n = rotary_dim(rotation_of(p));
+  const std::string bytes = std::to_string(c.vector_bytes);
+  const std::int64_t vector = vector_elements(c, p.dtype), n = rotary_dim(rotation_of(p));
   const std::int64_t d = p.q.shape[3], dv = p.v.shape[3];
-  if (n % (p.options.style == RopeStyle::neox ? 2 * unit : unit) != 0 || (d - n) % unit != 0)
-    return "what is turned, or what is copied, is not whole units of " + bytes + " bytes";
-  if (dv % unit != 0) return "a head of v is not whole units of " + bytes + " bytes";
-  if (p.alignment < c.unit_bytes) return "heads do not start on " + bytes + " bytes";
+  if (n % (p.options.style == RopeStyle::neox ? 2 * vector : vector) != 0 || (d - n) % vector != 0)
+    return "what is turned, or what is copied, is not whole vectors of " + bytes + " bytes";
+  if (dv % vector != 0) return "a head of v is not whole vectors of " + bytes + " bytes";
+  if (p.alignment < c.vector_bytes) return "heads do not start on " + bytes + " bytes";
   for (const Layout* t : {&p.q, &p.k, &p.v, &p.q_out, &p.k_cache, &p.v_cache}) {
     if (t->shape[3] > 1 && t->stride[3] != 1) return "a head's elements are not contiguous";
     for (int axis = 0; axis < 3; ++axis)
-      if (t->shape[axis] > 1 && t->stride[axis] % unit != 0) return "heads do not start on " + bytes + " bytes";
+      if (t->shape[axis] > 1 && t->stride[axis] % vector != 0) return "heads do not start on " + bytes + " bytes";
   }
   if (cache_items_of(c, p) >= Divider::limit) return "more than 2^31 pieces of work";
   if (std::max({p.q.shape[2], p.k.shape[2], d, dv}) >= Divider::limit) return "more than 2^31 heads or columns";
@@ -198,9 +198,9 @@ static std::int64_t grid_of(const Config& c, const RopeCacheProblem& p) {
 
 static roofline::Kernel kernel_of(const Variant& row, const RopeCacheProblem& p) {
   const Config& c = row.config;
-  const double turned_elements = static_cast<double>(p.q.count() + p.k.count());
+  const double rotated_elements = static_cast<double>(p.q.count() + p.k.count());
   const double copied_elements = static_cast<double>(p.v.count()), size = static_cast<double>(size_of(p.dtype));
-  const bool units = c.method == Method::units, neox = p.options.style == RopeStyle::neox;
+  const bool vectors = c.method == Method::vectors, neox = p.options.style == RopeStyle::neox;
   roofline::Kernel k;
   k.cost = cost(p);
   k.blocks = grid_of(c, p);
@@ -208,12 +208,12 @@ static roofline::Kernel kernel_of(const Variant& row, const RopeCacheProblem& p)
   k.registers_source = "an estimate for sm_90a";
   k.bytes_read = k.cost.bytes_read;
   k.bytes_written = k.cost.bytes_written;
-  k.trips = 1 + (p.positions || p.tables) + p.paged;  // to what is turned, its position, the position's page
-  k.trip_bytes = c.threads * (units ? c.unit_bytes * (neox ? 2.0 : 1.0) * c.heads : 2 * size);
-  // Instructions per element: of what is turned those of rope's rows, of v a load, a store and their addresses.
-  k.clocks = turned_elements / 32 / 4 * (units ? 15.0 / c.heads + (c.unit_bytes < 16 ? 7 : 5) : 160) +
-             copied_elements / 32 / 4 * (units ? 3 : 100);
-  if (c.unit_bytes < 16) {  // a run that is turned begins and ends within sectors, which are asked for once more
+  k.trips = 1 + (p.positions || p.tables) + p.paged;  // to the elements, the position, the position's page
+  k.trip_bytes = c.threads * (vectors ? c.vector_bytes * (neox ? 2.0 : 1.0) * c.heads : 2 * size);
+  // Instructions per element: those of rope's rows for rotated ones; a load, a store and addresses for v.
+  k.clocks = rotated_elements / 32 / 4 * (vectors ? 15.0 / c.heads + (c.vector_bytes < 16 ? 7 : 5) : 160) +
+             copied_elements / 32 / 4 * (vectors ? 3 : 100);
+  if (c.vector_bytes < 16) {  // a rotated run begins and ends within sectors, which are requested twice
     const double run = static_cast<double>(rotary_dim(rotation_of(p))) * size / (neox ? 2 : 1);
     k.memory_share = run / (run + 16);
   }
@@ -255,7 +255,7 @@ Explanation RopeCachePlan::explain() const {
   return e;
 }
 
-// Whether each token has a row of the caches, and of the tables.
+// Checks that each token has a row of the caches, and of the tables.
 static Status check_tokens(const RopeCacheProblem& p, const RopeCacheTensors& t, Stream stream) {
   RIDGE_TRY(check_positions(op, {t.positions, t.cos, t.sin}, p.q.shape[1], stream));
   const std::int64_t b = p.q.shape[0], s = p.q.shape[1], page = p.paged ? p.k_cache.shape[2] : 0;
@@ -266,7 +266,7 @@ static Status check_tokens(const RopeCacheProblem& p, const RopeCacheTensors& t,
   if (!positions) return positions.error();
   if (p.paged) pages = read_indices(op, "block_table", *t.block_table, stream);
   if (!pages) return pages.error();
-  const bool shared = t.positions && t.positions->rank() == 1;  // all sequences have the same
+  const bool shared = t.positions && t.positions->rank() == 1;  // the same for all sequences
   for (std::int64_t token = 0; token < b * s; ++token) {
     const std::int64_t i = token / s, at = shared ? token % s : token;
     const std::int64_t position = t.positions ? (*positions)[static_cast<std::size_t>(at)] : token % s;
@@ -288,7 +288,7 @@ static Status check_tokens(const RopeCacheProblem& p, const RopeCacheTensors& t,
 Status RopeCachePlan::run(const RopeCacheTensors& t, Stream stream) const {
   auto given = RopeCacheProblem::of(t, problem.options);
   if (!given) return given.error();
-  // Tensors that start on rounder addresses than were planned for are as good.
+  // Tensors may have a higher alignment than planned.
   given->alignment = std::min(given->alignment, problem.alignment);
   if (*given != problem) return not_as_planned(op, given->text(), problem.text());
   RIDGE_TRY(check_device(op, t.q.device, device));
@@ -308,17 +308,17 @@ void rope_cache(const RopeCacheTensors& t, const RopeOptions& options, Stream st
 using Names = std::vector<std::string_view>;
 
 namespace {
-// What a request says by its options, and the names of what it brings.
+// The options of a request, and the names of its inputs.
 struct Request {
   RopeOptions rotation;
-  bool rows_first = false;                        // of caches without a block table: [b, rows, hkv, d]
+  bool rows_first = false;                        // caches without a block table: [b, rows, hkv, d]
   std::int64_t rows = -1, pages = -1, page = -1;  // of the caches; -1: not given
   Names names;
 };
 }  // namespace
 
-// Positions come alone, tables as two, the block table where pages are said, and all of them in this order. Any others
-// are told apart by their names.
+// One more input is positions, two are the tables; the block table follows if pages are given; all in this order. Other
+// combinations need the option inputs, which names them.
 static Result<Names> takes(const Options& options, std::size_t given) {
   if (options.has("inputs")) return Names{"q", "k", "v", "positions", "cos", "sin", "block_table"};
   const bool paged = options.has("page");
@@ -425,16 +425,16 @@ static const RegisterOp registered(
      .inputs = {"q", "k", "v", "positions", "cos", "sin", "block_table"},
      .outputs = {"q_out", "k_cache", "v_cache"},
      .dtypes = {f32, f16, bf16},
-     .options = {{"style", "neox|gptj", "pairs are halves or neighbours; default neox"},
-                 {"rotary_dim", "even number", "elements turned; default all"},
-                 {"base", "number", "default 10000"},
+     .options = {{"style", "neox|gptj", "pairs are halves or neighbours", "neox"},
+                 {"rotary_dim", "even number", "elements rotated; default all"},
+                 {"base", "number", "of the angles: finite, and 1 or more", "10000"},
                  {"rows", "whole number", "of the caches; default as many as tokens"},
                  {"pages", "whole number", "with block_table: pages of the caches"},
                  {"page", "whole number", "with block_table: rows of a page, a power of two from 16"},
-                 {"layout", "bhsd|bshd", "the order of axes of caches without pages; default bhsd"},
+                 {"layout", "bhsd|bshd", "the order of axes of caches without pages", "bhsd"},
                  {"checked", "0|1",
-                  "tokens without a row of the caches or of the tables are refused, for which a GPU is waited for; "
-                  "default 0"}},
+                  "tokens without a row of the caches or of the tables are refused, for which a GPU is waited for",
+                  "0"}},
      .variants = variant_infos(cache_variants, checklist_item),
      .infer = infer,
      .plan = plan_by_name,

@@ -1,15 +1,15 @@
 // Instantiates the table of cache_variants.hpp and launches the row that a plan chose. Functions are static: this file
 // is compiled twice, for the CPU runtime and for CUDA, and both objects are in one library.
+#include <ridge/core/table.hpp>
 #include <ridge/rope/cache.cuh>
 #include <ridge/rope/cache_launch.hpp>
 #include <ridge/rope/launch.hpp>
 
 #include <bit>
-#include <utility>
 
 namespace ridge::rope_detail {
 
-template <int I> struct CacheRow { static constexpr Config config = cache_variants[I].config; };
+template <int I> struct CachePolicy { static constexpr Config config = cache_variants[I].config; };
 
 static CacheRows rows_of(const RopeCacheProblem& p, const RopeCacheTensors& t) {
   if (!p.paged) return {.rows = p.k_cache.shape[2]};
@@ -54,41 +54,33 @@ static Status launch_row(const RopeCachePlan& plan, const RopeCacheTensors& t, S
                           .tokens = tokens_of(p),
                           .sequence = p.q.shape[1],
                           .token_pieces = token.all(),
-                          .turned_heads = token.turned_heads(),
+                          .rotated_heads = token.rotated_heads(),
                           .pairs = rotary_dim(rotation) / 2,
                           .head_pieces = token.head,
                           .columns = token.value,
                           .halves = halves};
-    return simt::launch(at, rope_cache_pairs<CacheRow<I>, T>, s, rows, angles);
+    return simt::launch(at, rope_cache_pairs<CachePolicy<I>, T>, s, rows, angles);
   } else {
-    // Of heads without elements there are no pieces to divide into.
+    // Heads without elements have no pieces: do not divide by 0.
     const auto divider = [](std::int64_t n) { return Divider(n > 0 ? n : 1); };
-    const CacheUnits<T> s{.of = {q, k, v},
-                          .items = static_cast<unsigned>(cache_items_of(c, p)),
-                          .turned_heads = static_cast<unsigned>(token.turned_heads()),
-                          .q_groups = static_cast<int>(token.q_groups),
-                          .turned = static_cast<int>(turned(c, rotation)),
-                          .pairs = static_cast<int>(rotary_dim(rotation) / 2),
-                          .token_pieces = divider(token.all()),
-                          .head_pieces = divider(token.head),
-                          .value_pieces = divider(token.value),
-                          .sequence = divider(p.q.shape[1])};
-    return halves ? simt::launch(at, rope_cache_units<CacheRow<I>, T, true>, s, rows, angles)
-                  : simt::launch(at, rope_cache_units<CacheRow<I>, T, false>, s, rows, angles);
+    const CacheVectors<T> s{.of = {q, k, v},
+                            .items = static_cast<unsigned>(cache_items_of(c, p)),
+                            .rotated_heads = static_cast<unsigned>(token.rotated_heads()),
+                            .q_groups = static_cast<int>(token.q_groups),
+                            .rotated = static_cast<int>(rotated_pieces(c, rotation)),
+                            .pairs = static_cast<int>(rotary_dim(rotation) / 2),
+                            .token_pieces = divider(token.all()),
+                            .head_pieces = divider(token.head),
+                            .value_pieces = divider(token.value),
+                            .sequence = divider(p.q.shape[1])};
+    return halves ? simt::launch(at, rope_cache_vectors<CachePolicy<I>, T, true>, s, rows, angles)
+                  : simt::launch(at, rope_cache_vectors<CachePolicy<I>, T, false>, s, rows, angles);
   }
-}
-
-template <class T, int... I>
-static Status launch_variant(const RopeCachePlan& plan, const RopeCacheTensors& t, Stream stream,
-                             std::integer_sequence<int, I...>) {
-  Status status;
-  ((plan.variant == I ? void(status = launch_row<I, T>(plan, t, stream)) : void()), ...);
-  return status;
 }
 
 template <> Status launch_cache<simt::Backend>(const RopeCachePlan& plan, const RopeCacheTensors& t, Stream stream) {
   return Types::visit(plan.problem.dtype, Status{}, [&]<class T>() {
-    return launch_variant<T>(plan, t, stream, std::make_integer_sequence<int, cache_variant_count>{});
+    return visit_row<cache_variant_count>(plan.variant, [&]<int I>() { return launch_row<I, T>(plan, t, stream); });
   });
 }
 

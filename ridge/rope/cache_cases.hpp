@@ -12,14 +12,14 @@ namespace ridge::rope_detail {
 // The sizes of a case. Caches are [b, hkv, rows, d], with layout=bshd [b, rows, hkv, d]; with table=N, which comes with
 // pages and page, they are [pages, page, hkv, d], and the block table is [b, N].
 //   positions: 1 gives [s] in i32, 2 [b, s] in i64. tables=P gives cos and sin for P positions, in f32, or with
-//   narrow=1 in q's type. wide=1: the block table is i64. outside=1: some tokens are for no row of the caches.
-// Without b tensors of tokens have 3 axes. rows, pages and page are the operator's options too: given as such, they are
-// what it sees.
+//   narrow=1 in q's type. wide=1: the block table is i64. outside=1: some tokens have no row in the caches.
+// Without b, tensors of tokens have 3 axes. rows, pages and page are also the operator's options; given as such, they
+// override the sizes.
 struct CacheCase {
-  std::int64_t b, s, hq, hkv, d, dv, pages, page, columns, rows;  // rows: of a sequence
+  std::int64_t b, s, hq, hkv, d, dv, pages, page, columns, rows;  // rows: per sequence
   int positions;
   bool paged, rows_first;
-  std::size_t first_table, block_table;  // among the inputs
+  std::size_t first_table, block_table;  // indices of inputs
 
   explicit CacheCase(const check::Case& c)
       : b(c.dim("b")),
@@ -31,18 +31,23 @@ struct CacheCase {
         pages(option(c, "pages", 0)),
         page(option(c, "page", 0)),
         columns(c.dim("table", 0)),
-        rows(c.has("table") ? columns * page : option(c, "rows", s)),
+        rows(c.has("table") ? product(columns, page) : option(c, "rows", s)),
         positions(static_cast<int>(c.dim("positions", 0))),
         paged(c.has("table")),
         rows_first(c.options.text("layout", "bhsd") == "bshd"),
         first_table(positions ? 4 : 3),
         block_table(first_table + (c.has("tables") ? 2 : 0)) {}
 
+  // Saturates on overflow: such a page is refused later.
+  static std::int64_t product(std::int64_t a, std::int64_t b) {
+    std::int64_t p = 0;
+    return __builtin_mul_overflow(a, b, &p) ? std::numeric_limits<std::int64_t>::max() : p;
+  }
   static std::int64_t option(const check::Case& c, const char* key, std::int64_t otherwise) {
     const auto given = c.operator_options().integer(c.op, key, otherwise);
-    return given ? *given : otherwise;  // what is no number the plan refuses
+    return given ? *given : otherwise;  // the plan refuses what is no number
   }
-  // Where a head of a cache begins, in heads: of a sequence or page, and of the row in it.
+  // Index of a head in a cache: of the sequence or page, and of the row in it.
   std::int64_t head(std::int64_t outer, std::int64_t row, std::int64_t h) const {
     if (paged) return (outer * page + row) * hkv + h;
     return rows_first ? (outer * rows + row) * hkv + h : (outer * hkv + h) * rows + row;
@@ -52,7 +57,7 @@ struct CacheCase {
 inline Result<std::vector<TensorType>> cache_inputs(const check::Case& c) {
   if (c.dim("positions", 0) > 2)
     return Status::invalid(c.op, "case size 'positions'", std::to_string(c.dim("positions")), "at most 2");
-  for (const char* key : {"pages", "page"})  // without, the operator takes the block table for positions
+  for (const char* key : {"pages", "page"})  // without these the operator would take the block table for positions
     if (c.has("table") && !c.operator_options().has(key))
       return Status::invalid(c.op, std::string("case size '") + key + "'", "missing", "given along with table");
   const CacheCase of(c);
@@ -69,16 +74,16 @@ inline Result<std::vector<TensorType>> cache_inputs(const check::Case& c) {
   return types;
 }
 
-// Each token of a sequence has a position of its own: from the last row of the cache backwards, where there is one for
-// each; of further tokens, behind the cache. With outside=1 two positions before the cache and two behind it take their
-// turns too, and every fifth place of a block table names a page that does not exist.
+// Tokens of a sequence have distinct positions: from the last row of the cache backwards if there is a row for each,
+// further ones beyond the cache. With outside=1 two positions before the cache and two beyond it occur too, and every
+// fifth entry of a block table names a page that does not exist.
 inline void cache_adjust(const check::Case& c, std::vector<check::HostTensor>& in) {
   const CacheCase of(c);
   const std::int64_t outside = c.dim("outside", 0) ? 2 : 0, places = of.rows + 2 * outside;
   if (of.positions) {
     std::int64_t i = 0;
     for (double& v : in[3].values) {
-      const std::int64_t sequence = i / of.s, token = i % of.s;  // a row of [s] is the first sequence's
+      const std::int64_t sequence = i / of.s, token = i % of.s;  // [s] counts as the first sequence
       const std::int64_t at = token < places ? places - 1 - (token + 3 * sequence) % places : token;
       v = static_cast<double>(of.s <= places ? at - outside : token);
       ++i;
@@ -93,8 +98,8 @@ inline void cache_adjust(const check::Case& c, std::vector<check::HostTensor>& i
   }
 }
 
-// What no token is written to is left as it was, which nothing is compared with here: any value is within an infinite
-// tolerance. cache_test.cpp has it.
+// Rows without a token keep their values, which are not checked here: an infinite tolerance accepts any value.
+// cache_test.cpp checks them.
 inline std::vector<check::Expected> cache_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
   const CacheCase of(c);
   const RotationOfCase rotation(c, in, of.first_table);
@@ -116,7 +121,7 @@ inline std::vector<check::Expected> cache_oracle(const check::Case& c, const std
     for (auto& [x, e, heads] : {std::tuple(&in[0], &q, of.hq), std::tuple(&in[1], &k, of.hkv)})
       for (std::int64_t head = 0; head < heads; ++head) {
         const std::int64_t start = (token * heads + head) * of.d;
-        rotation.turn(x->values.data() + start, position, e->value.data() + start, e->tolerance.data() + start);
+        rotation.rotate(x->values.data() + start, position, e->value.data() + start, e->tolerance.data() + start);
       }
     if (position < 0 || position >= static_cast<double>(of.rows)) continue;
     std::int64_t outer = b, row = static_cast<std::int64_t>(position);
@@ -161,7 +166,7 @@ inline check::CaseBook cache_book() {
   for (const char* type : {"f32", "f16", "bf16"})
     for (const char* style : {":style=neox", ":style=gptj"}) {
       const auto each = [&](const std::string& rest) { test(std::string(type) + ":" + rest + style); };
-      // Heads around the four of a thread, halves and values of whole units and not.
+      // Heads around the four of a thread; halves and values that are whole vectors, and others.
       for (const char* size :
            {"b=2,s=5,hq=3,hkv=1,d=16", "b=1,s=3,hq=4,hkv=4,d=64", "b=2,s=2,hq=9,hkv=3,d=32", "s=7,hq=1,hkv=1,d=8",
             "s=4,hq=2,hkv=1,d=6", "b=1,s=1,hq=1,hkv=1,d=2", "b=3,s=1,hq=5,hkv=5,d=128", "b=1,s=150,hq=2,hkv=2,d=16",
@@ -203,7 +208,7 @@ inline check::CaseBook cache_book() {
   test("f16:b=1,s=9,hq=4,hkv=2,d=32:fill=overflow");
   test("bf16:b=1,s=1,hq=0,hkv=1,d=2,dv=1:rows=2");
   test("f32:b=2,s=5,hq=2,hkv=1,d=32,table=1,page=32,pages=2:page=16");
-  // A step of many sequences, in caches of few rows so that there may be several of each, and the tokens of a prompt.
+  // A step of many sequences, with caches of few rows so that several sets of them fit, and the tokens of a prompt.
   for (const char* type : {"f32", "bf16"})
     for (const char* size : {"b=256,s=1,hq=32,hkv=8,d=128,rows=64,positions=2",
                              "b=256,s=1,hq=32,hkv=8,d=128,positions=2,table=4,page=16,pages=1024",

@@ -1,4 +1,4 @@
-// rope_cache: what its plan takes and refuses, what it leaves alone in the caches, and which views may lie where.
+// rope_cache: accepted and refused problems, untouched rows of caches, and views that may be interleaved.
 #include <ridge/core/op.hpp>
 #include <ridge/rope/cache.hpp>
 #include <ridge/rope/cache_variants.hpp>
@@ -25,7 +25,7 @@ RopeCacheProblem prompt(DType dtype, std::int64_t d, const RopeOptions& options 
   return RopeCacheProblem::contiguous(dtype, 8, 4096, 32, 8, d, 4096, options);
 }
 
-// Tensors of tokens and caches in memory of their own. Elements of q, k and v count on, caches hold `before`.
+// Tensors of tokens and caches with their memory. Elements of q, k and v count upward, caches hold `before`.
 struct Step {
   static constexpr float before = 7.5f;
   std::int64_t b, s, hq, hkv, d, dv;
@@ -34,7 +34,7 @@ struct Step {
   std::vector<std::int32_t> pages;
   RopeCacheTensors t;
 
-  // A cache of so many rows for each sequence; or of `count` pages, of so many rows each.
+  // A cache of `rows` rows for each sequence, or of `count` pages of `rows` rows.
   Step(std::int64_t batch, std::int64_t tokens, std::int64_t q_heads, std::int64_t heads, std::int64_t rows,
        std::int64_t count = -1)
       : b(batch), s(tokens), hq(q_heads), hkv(heads), d(16), dv(8) {
@@ -52,7 +52,7 @@ struct Step {
     t.k_cache = count < 0 ? view(k_cache.data(), {b, hkv, rows, d}) : view(k_cache.data(), {count, rows, hkv, d});
     t.v_cache = count < 0 ? view(v_cache.data(), {b, hkv, rows, dv}) : view(v_cache.data(), {count, rows, hkv, dv});
   }
-  Step(const Step&) = delete;  // views are of this one's memory
+  Step(const Step&) = delete;  // views point into this object
 
   void at(std::vector<std::int64_t> given) {
     positions = std::move(given);
@@ -66,13 +66,13 @@ struct Step {
     x.resize(static_cast<std::size_t>(count));
     std::iota(x.begin(), x.end(), first);
   }
-  // x turned, as rope has it.
-  std::vector<float> turned(const std::vector<float>& x, std::int64_t heads) const {
+  // x rotated by rope.
+  std::vector<float> rotated(const std::vector<float>& x, std::int64_t heads) const {
     std::vector<float> y(x.size());
     rope({.x = view(x.data(), {b, s, heads, d}), .y = view(y.data(), {b, s, heads, d}), .positions = t.positions});
     return y;
   }
-  // Runs this row of the table from caches as they were.
+  // Resets outputs and caches, and runs this row of the table.
   Status run(std::string_view variant) {
     std::ranges::fill(q_out, 0.f);
     std::ranges::fill(k_cache, before);
@@ -82,11 +82,11 @@ struct Step {
     auto plan = plan_rope_cache(*problem, cpu(), {.variant = std::string(variant)});
     return plan ? plan->run(t) : plan.error();
   }
-  // This head of a token lies at this place of the caches, counted in heads.
+  // Expects this head of a token at this place of the caches, counted in heads.
   void expect_row(std::int64_t token, std::int64_t head, std::int64_t place) const {
-    const std::vector<float> k_turned = turned(k, hkv);
+    const std::vector<float> k_rotated = rotated(k, hkv);
     for (std::int64_t i = 0; i < d; ++i)
-      EXPECT_FLOAT_EQ(k_cache[place * d + i], k_turned[(token * hkv + head) * d + i]) << "token " << token;
+      EXPECT_FLOAT_EQ(k_cache[place * d + i], k_rotated[(token * hkv + head) * d + i]) << "token " << token;
     for (std::int64_t i = 0; i < dv; ++i)
       EXPECT_EQ(v_cache[place * dv + i], v[(token * hkv + head) * dv + i]) << "token " << token;
   }
@@ -206,7 +206,7 @@ TEST(RopeCachePlan, ByNameSizesAreSaid) {
   EXPECT_EQ(shapes({q, kv, kv}, {{"layout", "sbhd"}}), "rope_cache: layout is 'sbhd'; it must be bhsd or bshd");
 }
 
-// ---- what stays as it is --------------------------------------------------------------------------------------------
+// ---- untouched rows -------------------------------------------------------------------------------------------------
 
 TEST(RopeCache, TokensWithoutARowAreNotWritten) {
   Step step(2, 4, 5, 3, 6);
@@ -220,7 +220,7 @@ TEST(RopeCache, TokensWithoutARowAreNotWritten) {
       step.expect_row(6, head, (1 * step.hkv + head) * 6 + 5);
     }
     EXPECT_EQ(step.untouched(), (2 * 6 - 3) * step.hkv * (step.d + step.dv)) << row.name;
-    const std::vector<float> want = step.turned(step.q, step.hq);
+    const std::vector<float> want = step.rotated(step.q, step.hq);
     for (std::size_t i = 0; i < want.size(); ++i) ASSERT_FLOAT_EQ(step.q_out[i], want[i]) << row.name << " " << i;
   }
 }
@@ -228,7 +228,7 @@ TEST(RopeCache, TokensWithoutARowAreNotWritten) {
 TEST(RopeCache, PagesThatDoNotExistAreNotWritten) {
   Step step(2, 5, 4, 2, 16, 4);
   const std::int32_t most_page = std::numeric_limits<std::int32_t>::max();
-  step.in({3, -1, 1, 2, most_page, 4});  // of the first sequence, and of the second
+  step.in({3, -1, 1, 2, most_page, 4});  // three pages per sequence
   step.at({0, 15, 16, 47, 48, 15, 16, 32, -17, most});
   for (const auto& row : cache_variants) {
     const Status status = step.run(row.name);
@@ -240,7 +240,7 @@ TEST(RopeCache, PagesThatDoNotExistAreNotWritten) {
       step.expect_row(5, head, (2 * 16 + 15) * step.hkv + head);
     }
     EXPECT_EQ(step.untouched(), (4 * 16 - 4) * step.hkv * (step.d + step.dv)) << row.name;
-    const std::vector<float> want = step.turned(step.q, step.hq);
+    const std::vector<float> want = step.rotated(step.q, step.hq);
     for (std::size_t i = 0; i < want.size(); ++i) ASSERT_FLOAT_EQ(step.q_out[i], want[i]) << row.name << " " << i;
   }
 }
@@ -260,9 +260,9 @@ TEST(RopeCache, OneStepAfterAnotherFillsACache) {
     }
 }
 
-// ---- which views may lie where --------------------------------------------------------------------------------------
+// ---- interleaved views ----------------------------------------------------------------------------------------------
 
-// q, k and v side by side in what one product gives; q is turned in place.
+// q, k and v are columns of one product; q is rotated in place.
 TEST(RopeCache, QMayBeTurnedInPlaceBetweenKAndV) {
   Step step(2, 3, 4, 2, 3);
   step.dv = step.d;
@@ -284,7 +284,7 @@ TEST(RopeCache, QMayBeTurnedInPlaceBetweenKAndV) {
   std::vector<float> q_in(static_cast<std::size_t>(6 * step.hq * step.d));
   for (std::int64_t token = 0; token < 6; ++token)
     for (std::int64_t i = 0; i < step.hq * step.d; ++i) q_in[token * step.hq * step.d + i] = before[token * width + i];
-  const std::vector<float> want = step.turned(q_in, step.hq);
+  const std::vector<float> want = step.rotated(q_in, step.hq);
   for (std::int64_t token = 0; token < 6; ++token)
     for (std::int64_t i = 0; i < width; ++i)
       EXPECT_FLOAT_EQ(product[token * width + i],
@@ -292,7 +292,7 @@ TEST(RopeCache, QMayBeTurnedInPlaceBetweenKAndV) {
   EXPECT_EQ(v_cache[((1 * 2 + 1) * 3 + 2) * step.d + 5], before[5 * width + (step.hq + step.hkv + 1) * step.d + 5]);
 }
 
-// Pages that hold keys and then values: the caches' ranges lie within each other, and they share no element.
+// Pages that hold keys and then values: the caches' address ranges interleave, but they share no element.
 TEST(RopeCache, CachesMayLieBetweenEachOther) {
   Step step(1, 2, 2, 2, 16, 3);
   step.in({2});
@@ -310,7 +310,7 @@ TEST(RopeCache, CachesMayLieBetweenEachOther) {
   rope_cache(step.t);
   EXPECT_EQ(std::ranges::count(both, 3.f), 64);
   EXPECT_EQ(std::ranges::count(both, Step::before), static_cast<std::ptrdiff_t>(both.size()) - 128);
-  step.t.v_cache.data = both.data() + 15 * 2 * 16;  // from the last row of keys on
+  step.t.v_cache.data = both.data() + 15 * 2 * 16;  // starts at the last row of keys
   EXPECT_EQ(RopeCacheProblem::of(step.t, {}).error().message(),
             "rope_cache: k_cache is overlapping v_cache; it must be apart from it");
 }
@@ -318,7 +318,7 @@ TEST(RopeCache, CachesMayLieBetweenEachOther) {
 TEST(RopeCache, OverlapIsRefused) {
   Step step(2, 3, 2, 2, 3);
   step.at({0, 1, 2, 0, 1, 2});
-  // With the data of one tensor in the place of another.
+  // The problem with one tensor's data pointer replaced.
   const auto moved = [&](TensorView RopeCacheTensors::*of, void* to) {
     RopeCacheTensors t = step.t;
     (t.*of).data = to;

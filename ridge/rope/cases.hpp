@@ -9,7 +9,7 @@
 namespace ridge::rope_detail {
 
 // positions: 1 gives [s] in i32, 2 [b, s] in i64; tables=P gives cos and sin for P positions, in f32, or with narrow=1
-// in x's type. Without b x has 3 axes.
+// in x's type. Without b, x has 3 axes.
 inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   const std::int64_t b = c.dim("b"), s = c.dim("s"), h = c.dim("h"), d = c.dim("d");
   if (c.dim("positions", 0) > 2)
@@ -22,7 +22,7 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   return types;
 }
 
-// Positions spread far and to both sides; over tables, mostly within them.
+// Positions are spread far to both sides; with tables, most are within them.
 inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in) {
   if (c.dim("positions", 0) == 0) return;
   std::int64_t i = 0;
@@ -42,7 +42,7 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
     if (c.dim("positions", 0) == 2) position = in[1].values[token];
     for (std::int64_t head = 0; head < h; ++head) {
       const std::int64_t start = (token * h + head) * d;
-      rotation.turn(in[0].values.data() + start, position, e.value.data() + start, e.tolerance.data() + start);
+      rotation.rotate(in[0].values.data() + start, position, e.value.data() + start, e.tolerance.data() + start);
     }
   }
   return {e};
@@ -64,7 +64,7 @@ inline check::CaseBook book() {
   for (const char* type : {"f32", "f16", "bf16"})
     for (const char* style : {":style=neox", ":style=gptj"}) {
       const auto each = [&](const std::string& rest) { test(std::string(type) + ":" + rest + style); };
-      // Heads around the four of a thread, halves of whole units and not.
+      // Heads around the four of a thread; halves that are whole vectors, and others.
       for (const char* size :
            {"b=2,s=5,h=3,d=16", "b=1,s=3,h=4,d=64", "b=2,s=2,h=9,d=32", "s=7,h=1,d=8", "s=4,h=2,d=6", "b=1,s=1,h=1,d=2",
             "b=3,s=1,h=5,d=128", "b=1,s=300,h=2,d=16", "b=0,s=3,h=2,d=8", "b=2,s=0,h=2,d=8", "s=3,h=0,d=8",

@@ -1,4 +1,4 @@
-// What plan.cpp knows of rope.cu.
+// The interface of rope.cu for plan.cpp.
 #pragma once
 #include <ridge/core/backend.hpp>
 #include <ridge/core/grid.hpp>
@@ -8,7 +8,7 @@ namespace ridge::rope_detail {
 
 using Types = TypeList<float, half, bfloat16>;
 
-// Preconditions: the plan's problem has elements, and the tensors are as it says.
+// Preconditions: the plan's problem has elements, and the tensors match it.
 template <class Backend> Status launch(const RopePlan&, const RopeTensors&, Stream);
 
 }  // namespace ridge::rope_detail

@@ -7,7 +7,7 @@ namespace ridge {
 
 using namespace rope_detail;
 
-// Positions come alone, tables as two, and all of them in this order.
+// One more input is positions, two are the tables, three are all of them, in this order.
 static Result<std::vector<std::string_view>> takes(const Options&, std::size_t given) {
   if (given == 1) return std::vector<std::string_view>{"x"};
   if (given == 2) return std::vector<std::string_view>{"x", "positions"};
@@ -50,15 +50,14 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
 static const RegisterOp registered(
     {.name = "rope",
      .family = "rope",
-     .summary = "rotary embedding: pairs of a head's elements turned by the position",
+     .summary = "rotary embedding: pairs of a head's elements rotated by the position",
      .inputs = {"x", "positions", "cos", "sin"},
      .outputs = {"y"},
      .dtypes = {f32, f16, bf16},
-     .options = {{"style", "neox|gptj", "pairs are halves or neighbours; default neox"},
-                 {"rotary_dim", "even number", "elements turned; default all"},
-                 {"base", "number", "default 10000"},
-                 {"checked", "0|1",
-                  "positions outside of the tables are refused, for which a GPU is waited for; default 0"}},
+     .options = {{"style", "neox|gptj", "pairs are halves or neighbours", "neox"},
+                 {"rotary_dim", "even number", "elements rotated; default all"},
+                 {"base", "number", "of the angles: finite, and 1 or more", "10000"},
+                 {"checked", "0|1", "positions outside of the tables are refused, for which a GPU is waited for", "0"}},
      .variants = variant_infos(variants, checklist_item),
      .infer = infer,
      .plan = plan_by_name,

@@ -1,4 +1,4 @@
-// One pair turned, in double, by definition; shares nothing with the kernels.
+// Rotation of one pair by definition, in double; shares nothing with the kernels.
 #pragma once
 #include <cmath>
 

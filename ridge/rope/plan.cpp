@@ -64,15 +64,15 @@ static Status validate(const RopeProblem& p) {
 static std::string fits(const Variant& row, const RopeProblem& p) {
   const Config& c = row.config;
   if (c.method == Method::pairs) return {};
-  const std::string bytes = std::to_string(c.unit_bytes);
-  const std::int64_t unit = unit_elements(c, p.dtype), n = rotary_dim(p), d = p.x.shape[3];
-  if (n % (p.options.style == RopeStyle::neox ? 2 * unit : unit) != 0 || (d - n) % unit != 0)
-    return "what is turned, or what is copied, is not whole units of " + bytes + " bytes";
+  const std::string bytes = std::to_string(c.vector_bytes);
+  const std::int64_t vector = vector_elements(c, p.dtype), n = rotary_dim(p), d = p.x.shape[3];
+  if (n % (p.options.style == RopeStyle::neox ? 2 * vector : vector) != 0 || (d - n) % vector != 0)
+    return "what is turned, or what is copied, is not whole vectors of " + bytes + " bytes";
   for (const auto& [t, alignment] : {std::pair{&p.x, p.align_x}, std::pair{&p.y, p.align_y}}) {
     if (d > 1 && t->stride[3] != 1) return "a head's elements are not contiguous";
     for (int axis = 0; axis < 3; ++axis)
-      if (t->shape[axis] > 1 && t->stride[axis] % unit != 0) return "heads do not start on " + bytes + " bytes";
-    if (alignment < c.unit_bytes) return "heads do not start on " + bytes + " bytes";
+      if (t->shape[axis] > 1 && t->stride[axis] % vector != 0) return "heads do not start on " + bytes + " bytes";
+    if (alignment < c.vector_bytes) return "heads do not start on " + bytes + " bytes";
   }
   if (items_of(c, p) >= Divider::limit) return "more than 2^31 pieces of work";
   return {};
@@ -85,8 +85,8 @@ static Cost cost(const RopeProblem& p) {
   c.bytes_read =
       n * size + (p.positions ? 4 * tokens : 0) + (p.tables ? 2 * pairs * size * static_cast<double>(p.x.shape[1]) : 0);
   c.bytes_written = n * size;
-  const double turned_pairs = tokens * static_cast<double>(p.x.shape[2]) * pairs;
-  c.on(Unit::fp32) = 6 * turned_pairs + (p.tables ? 0 : 20 * tokens * pairs);
+  const double rotated_pairs = tokens * static_cast<double>(p.x.shape[2]) * pairs;
+  c.on(Unit::fp32) = 6 * rotated_pairs + (p.tables ? 0 : 20 * tokens * pairs);
   return c;
 }
 
@@ -95,7 +95,7 @@ static std::int64_t grid_of(const Config& c, const RopeProblem& p) { return ceil
 static roofline::Kernel kernel_of(const Variant& row, const RopeProblem& p) {
   const Config& c = row.config;
   const double n = static_cast<double>(p.x.count()), size = static_cast<double>(size_of(p.dtype));
-  const bool units = c.method == Method::units, neox = p.options.style == RopeStyle::neox;
+  const bool vectors = c.method == Method::vectors, neox = p.options.style == RopeStyle::neox;
   roofline::Kernel k;
   k.cost = cost(p);
   k.blocks = grid_of(c, p);
@@ -103,10 +103,10 @@ static roofline::Kernel kernel_of(const Variant& row, const RopeProblem& p) {
   k.bytes_read = k.cost.bytes_read;
   k.bytes_written = k.cost.bytes_written;
   k.trips = p.positions || p.tables ? 2 : 1;
-  k.trip_bytes = c.threads * (units ? c.unit_bytes * (neox ? 2.0 : 1.0) * c.heads : 2 * size);
-  // Instructions per element, from the source: half an angle's, shared by the heads, and its own.
-  k.clocks = n / 32 / 4 * (units ? 15.0 / c.heads + (c.unit_bytes < 16 ? 7 : 5) : 160);
-  if (c.unit_bytes < 16) {  // a run that is turned begins and ends within sectors, which are asked for once more
+  k.trip_bytes = c.threads * (vectors ? c.vector_bytes * (neox ? 2.0 : 1.0) * c.heads : 2 * size);
+  // Instructions per element, counted in the source: half an angle's, shared by the heads, and the element's own.
+  k.clocks = n / 32 / 4 * (vectors ? 15.0 / c.heads + (c.vector_bytes < 16 ? 7 : 5) : 160);
+  if (c.vector_bytes < 16) {  // a rotated run begins and ends within sectors, which are requested twice
     const double run = static_cast<double>(rotary_dim(p)) * size / (neox ? 2 : 1);
     k.memory_share = run / (run + 16);
   }
@@ -150,7 +150,7 @@ Explanation RopePlan::explain() const {
 Status RopePlan::run(const RopeTensors& t, Stream stream) const {
   auto given = RopeProblem::of(t, problem.options);
   if (!given) return given.error();
-  // A tensor that starts on a rounder address than was planned for is as good.
+  // A tensor may have a higher alignment than planned.
   given->align_x = std::min(given->align_x, problem.align_x);
   given->align_y = std::min(given->align_y, problem.align_y);
   if (*given != problem) return not_as_planned(op, given->text(), problem.text());

@@ -1,4 +1,4 @@
-// What rope and rope_cache take alike: options by name, tensors without a batch, positions, tables of angles.
+// Shared by rope and rope_cache: options by name, tensors without a batch, positions, tables of angles.
 #pragma once
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/check_indices.hpp>
@@ -12,7 +12,7 @@
 
 namespace ridge::rope_detail {
 
-// [s, h, d] seen as [1, s, h, d]; another rank stays as it is.
+// Views [s, h, d] as [1, s, h, d]; leaves other ranks unchanged.
 inline Layout with_batch(Layout t) {
   if (t.rank != 3) return t;
   for (int axis = 3; axis > 0; --axis) {
@@ -25,7 +25,7 @@ inline Layout with_batch(Layout t) {
   return t;
 }
 
-// Of the case text and the command line: style=neox|gptj  rotary_dim=N  base=X
+// Options of case texts and the command line: style=neox|gptj  rotary_dim=N  base=X
 inline Result<RopeOptions> rope_options(std::string_view op, const Options& options) {
   const std::string_view style = options.text("style", "neox");
   if (style != "neox" && style != "gptj")
@@ -37,30 +37,30 @@ inline Result<RopeOptions> rope_options(std::string_view op, const Options& opti
   return RopeOptions{style == "neox" ? RopeStyle::neox : RopeStyle::gptj, *n, *base};
 }
 
-// What a row of the table is about.
+// The checklist item of a table row.
 inline std::string_view checklist_item(const Variant& row) {
   if (row.config.method == Method::pairs) return {};
   return row.config.heads > 1 ? "coarsening" : "coalescing";
 }
 
-// Whether heads of d elements can be turned so.
+// Whether heads of d elements can be rotated by these options.
 inline Status check_rotation(std::string_view op, const RopeOptions& options, std::int64_t d) {
   const std::int64_t n = rotary_dim(options, d);
   if (options.rotary_dim < 0 || n % 2 != 0 || n > d || n / 2 > most_angles)
     return Status::invalid(op, "rotary_dim", std::to_string(options.rotary_dim != 0 ? options.rotary_dim : n),
                            "even, and at most d, " + std::to_string(d) + ", and " + std::to_string(2 * most_angles));
-  // Angles grow with the position, and no faster: below 1 they would by whole turns.
+  // With a base below 1 a pair would rotate by more than a radian a position, and whole revolutions would be lost.
   if (!(options.base >= 1) || !std::isfinite(options.base))
     return Status::invalid(op, "base", number_text(options.base), "finite, and 1 or more");
   return {};
 }
 
-// Where a request says the angles to come from.
+// A request's tensors of positions and tables.
 struct AngleTensors {
   const std::optional<TensorView>&positions, &cos, &sin;
 };
 
-// What tokens [b, s] of this dtype, the argument `x`, need of them. apart(view, name) refuses what outputs overlap.
+// Checks them for tokens [b, s] of this dtype, the argument `x`. apart(view, name) refuses views that overlap outputs.
 template <class Apart>
 Status check_angles(std::string_view op, const AngleTensors& t, std::int64_t b, std::int64_t s, std::int64_t pairs,
                     DType dtype, std::string_view x, Apart&& apart) {
@@ -88,7 +88,7 @@ Status check_angles(std::string_view op, const AngleTensors& t, std::int64_t b, 
   return {};
 }
 
-// Where tables of angles are given, whether each token's position is one of theirs.
+// If tables of angles are given, checks that they contain each token's position.
 inline Status check_positions(std::string_view op, const AngleTensors& t, std::int64_t s, Stream stream) {
   if (!t.cos) return {};
   const std::int64_t rows = t.cos->size(0);

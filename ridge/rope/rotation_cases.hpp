@@ -1,4 +1,4 @@
-// How a case turns a head, by definition: what the oracles of rope and of rope_cache have in common.
+// Rotation of a case's head by definition: shared by the oracles of rope and rope_cache.
 #pragma once
 #include <ridge/check/case_book.hpp>
 #include <ridge/rope/oracle.hpp>
@@ -8,7 +8,7 @@
 
 namespace ridge::rope_detail {
 
-// 0 is all of a head; what is no number the plan refuses.
+// rotary_dim / 2; 0 is the whole head. The plan refuses what is no number.
 inline std::int64_t pairs_of(const check::Case& c) {
   const auto given = c.options.integer(c.op, "rotary_dim", 0);
   return (given && *given > 0 ? *given : c.dim("d")) / 2;
@@ -16,7 +16,7 @@ inline std::int64_t pairs_of(const check::Case& c) {
 
 struct RotationOfCase {
   DType dtype;
-  std::int64_t pairs, places;  // places: of the tables
+  std::int64_t pairs, places;  // places: positions of the tables
   bool neox;
   double base;
   const check::HostTensor *cos = nullptr, *sin = nullptr;  // null: computed
@@ -32,11 +32,11 @@ struct RotationOfCase {
     sin = &in[first_table + 1];
   }
 
-  // Sets the 2 pairs first elements of value and tolerance, of the head at x.
+  // Sets the first 2 * pairs elements of values and tolerances, for the head at x.
   //
   // Tolerance, in roundings of f32 relative to |a| + |b|: the angle (2), the functions (2), products and sum (2); one
-  // rounding into the type. Tables are as given.
-  void turn(const double* x, double position, double* values, double* tolerances) const {
+  // rounding into the type. Tables count as exact.
+  void rotate(const double* x, double position, double* values, double* tolerances) const {
     for (std::int64_t i = 0; i < pairs; ++i) {
       const std::int64_t at[2] = {neox ? i : 2 * i, neox ? i + pairs : 2 * i + 1};
       const double angle = angle_oracle(position, static_cast<double>(i), static_cast<double>(2 * pairs), base);

@@ -44,7 +44,7 @@ TEST(RopePlan, ARefusalSaysWhy) {
   EXPECT_EQ(p.error().message(), "rope: y is overlapping x; it must be apart from it, or the same elements");
 }
 
-TEST(Rope, AQuarterTurn) {  // one position is 1 radian of the first pair; tables say otherwise
+TEST(Rope, AQuarterTurn) {  // tables override the angle of 1 radian per position
   std::vector<float> x{1, 2, 3, 4}, y(4), cos{0, 1}, sin{1, 0};
   rope({.x = view(x.data(), {1, 1, 4}),
         .y = view(y.data(), {1, 1, 4}),

@@ -1,4 +1,4 @@
-// What the command line's check and bench know of softmax.
+// Registers softmax's cases with the command line's check and bench.
 #include <ridge/softmax/cases.hpp>
 
 namespace ridge::softmax_detail {

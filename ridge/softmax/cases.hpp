@@ -18,7 +18,7 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
 
 inline bool is_backward(const check::Case& c) { return *c.options.flag(c.op, "backward"); }
 
-// A gradient's second input is what the first pass gave: of the row that the fill has put there.
+// A gradient's second input is the forward result: computed here from the row that the fill has put there.
 inline void as_result(const check::Case& c, std::vector<check::HostTensor>& in) {
   if (!is_backward(c)) return;
   check::HostTensor& y = in[1];
@@ -30,16 +30,17 @@ inline void as_result(const check::Case& c, std::vector<check::HostTensor>& in) 
   }
 }
 
-// What a sum of n terms may err by, in roundoffs of the terms' absolute sum: that many additions meet on a term's way.
-// All n where a thread has the row to itself (`serial`); elsewhere those of a lane, which has a 32nd of the row or
-// less, a tree, and room for the factors by which `online` sums are brought to a new maximum.
+// The error of a sum of n terms, in roundoffs of the terms' absolute sum: the number of additions on a term's way. All
+// n if one thread has the row (`serial`); else those of a lane, which has a 32nd of the row or less, a tree, and a
+// margin for the factors by which `online` rescales sums to a new maximum.
 inline double additions(std::int64_t n, bool serial) {
   const auto terms = static_cast<double>(n);
   return serial ? terms : std::min(terms, 64 + std::max(8 * std::sqrt(terms), terms / 32));
 }
 
-// Tolerance in units u of the type computed in: the sum of n terms as above; then the difference, the product, and for
-// the logarithm an exponential (as below). Nothing is promised where partial sums of the terms may leave the range.
+// Tolerance in units of the roundoff u of the type computed in: the sum of n terms as above; then the difference, the
+// product, and for the logarithm an exponential (as below). No promise if partial sums of the terms may leave the
+// range.
 inline std::vector<check::Expected> gradient_oracle(const check::Case& c, const std::vector<check::HostTensor>& in,
                                                     bool serial) {
   const bool log = c.op == "log_softmax";
@@ -72,10 +73,10 @@ inline std::vector<check::Expected> gradient_oracle(const check::Case& c, const 
   return {e};
 }
 
-// Tolerance, relative to the result, in units u of the type computed in: the difference x - max (1 u of it, so |d| u
-// of the exponential), the exponential (|d| log2(e) for the product, 4 for the function), twice; the sum of n terms as
-// above; reciprocal and product (2). Then one rounding into the dtype. Exponentials below the least normal number may
-// vanish.
+// Tolerance, relative to the result, in units of the roundoff u of the type computed in: the difference x - max (1 u of
+// it, so |d| u of the exponential), the exponential (|d| log2(e) for the product, 4 for the function), twice; the sum
+// of n terms as above; reciprocal and product (2). Then one rounding to the dtype. Exponentials below the least normal
+// number may underflow.
 inline std::vector<check::Expected> oracle_of(const check::Case& c, const std::vector<check::HostTensor>& in,
                                               bool serial) {
   if (is_backward(c)) return gradient_oracle(c, in, serial);
@@ -127,7 +128,7 @@ inline check::CaseBook book_of(bool log) {
                        .benches = {},
                        .draw = draw};
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
-  // Empty, one, and around the capacities of the resident rows in elements of 4 and of 2 bytes.
+  // Empty, one, and around the capacities of the resident variants for elements of 4 and of 2 bytes.
   for (const char* size :
        {"rows=0,cols=5",    "rows=5,cols=0",    "rows=1,cols=1",    "rows=3,cols=1",    "rows=5,cols=31",
         "rows=4,cols=32",   "rows=9,cols=33",   "rows=7,cols=127",  "rows=5,cols=128",  "rows=5,cols=129",
@@ -137,26 +138,26 @@ inline check::CaseBook book_of(bool log) {
   for (const char* type : {"f16", "f64"})
     for (const char* size : {"rows=3,cols=1", "rows=5,cols=100", "rows=3,cols=1000"})
       test(std::string(type) + ":" + size);
-  // Rows past 16k elements fill the widest resident row, and past 64k none: only streaming rows are left.
+  // Rows beyond 16k elements fill the largest resident variant, beyond 64k they fit none: only streaming ones are left.
   for (const char* size : {"rows=1,cols=16385", "rows=2,cols=50257", "rows=1,cols=65537", "rows=1,cols=140000"})
     for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":" + size);
   for (const char* type : {"f32", "f16", "bf16", "f64"})
     for (const char* fill :
          {"nan", "inf", "overflow", "denormal", "ones", "constant,-1e4", "constant,inf", "constant,-inf"})
       test(std::string(type) + ":rows=6,cols=200:fill=" + fill);
-  // Of elements so large that an exponential's argument is rounded by more than its range.
+  // Elements so large that an exponential's argument is rounded by more than its range.
   for (const char* type : {"f32", "bf16"})
     for (const char* fill : {"constant,1e20", "constant,-1e20"})
       for (const char* size : {"rows=6,cols=200", "rows=70,cols=17", "rows=2,cols=20001"})
         test(std::string(type) + ":" + size + ":fill=" + fill);
-  // Of rows that lie in one unit of each lane, too, several of them in each.
+  // The same for rows of one vector in each lane, several rows at a time.
   for (const char* with : {"fill=nan", "fill=inf", "fill=overflow", "fill=constant,inf", "fill=constant,-inf",
                            "warp=64", "place=padded", "place=inplace", "place=offset"})
     test(std::string("f32:rows=13,cols=100:") + with);
   for (const char* type : {"f32", "bf16"})
     for (const char* place : {"offset", "padded", "strided", "reversed", "inplace"})
       test(std::string(type) + ":rows=6,cols=203:place=" + place);
-  // A few columns: rows beyond those that a block brings at a time, and lengths with and without a factor of 32.
+  // A few columns: more rows than a block loads at a time, and lengths with and without a factor of 32.
   for (const char* backward : {"", ":backward"})
     for (const char* type : {"f32", "f16", "bf16", "f64"})
       for (const char* rest : {"rows=300,cols=3", "rows=300,cols=17", "rows=129,cols=24", "rows=257,cols=32",
@@ -165,7 +166,7 @@ inline check::CaseBook book_of(bool log) {
         test(std::string(type) + ":" + rest + ":variant=span_32" + backward);
   for (const char* fill : {"overflow", "constant,-inf", "constant,inf"})
     for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":rows=70,cols=17:variant=span_32:fill=" + fill);
-  // A few long rows, in slices of which the last is short.
+  // A few long rows, in slices; the last slice is short.
   for (const char* backward : {"", ":backward"})
     for (const char* type : {"f32", "bf16"})
       for (const char* rest : {"rows=3,cols=30011:place=offset", "rows=1,cols=30000:place=inplace",
@@ -179,7 +180,7 @@ inline check::CaseBook book_of(bool log) {
                            "rows=3,cols=1025", "rows=2,cols=4099"})
     for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":" + size + ":backward");
   for (const char* type : {"f32", "f16", "bf16", "f64"}) test(std::string(type) + ":rows=6,cols=203:backward");
-  // Terms that are alike: their additions' roundings fall to one side.
+  // Equal terms: the roundings of their additions fall to one side.
   for (const char* backward : {"", ":backward"})
     for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":rows=1,cols=4989:fill=rows" + backward);
   for (const char* type : {"f32", "bf16"})

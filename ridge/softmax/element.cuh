@@ -1,4 +1,4 @@
-// What becomes of one element, once its row's maximum and sum are known: the answer, and its gradient.
+// The result for one element, once its row's maximum and sum are known, and its gradient.
 #pragma once
 #include <ridge/tile/online_softmax.cuh>
 
@@ -11,7 +11,7 @@ template <class T> using Compute = typename ComputeType<T>::type;
 __device__ __forceinline__ float logarithm(float x) { return logf(x); }
 __device__ __forceinline__ double logarithm(double x) { return ::log(x); }
 
-// The answer for one element, from its row's base and sum.
+// The result for one element, from its row's base and sum.
 template <class X> struct Normalise {
   X base, scale, log_sum;
   bool log;
@@ -25,7 +25,7 @@ template <class X> struct Normalise {
 // dx of softmax and log_softmax, from y and dy: y (dy - sum dy y), and dy - exp(y) sum dy.
 template <class X> struct Gradient {
   bool log;
-  __device__ __forceinline__ X term(X y, X dy) const { return log ? dy : dy * y; }  // of the row's sum
+  __device__ __forceinline__ X term(X y, X dy) const { return log ? dy : dy * y; }  // a term of the row's sum
   __device__ __forceinline__ X dx(X y, X dy, X sum) const {
     return log ? dy - tile::exponential(y) * sum : y * (dy - sum);
   }

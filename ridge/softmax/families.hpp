@@ -8,15 +8,18 @@
 #include <ridge/softmax/streaming.hpp>
 #include <ridge/softmax/vector.hpp>
 
+#include <iterator>
+
 namespace ridge::softmax_detail {
 
-inline constexpr const Family* families[algorithm_count] = {
+inline constexpr const Family* families[] = {
     &streaming::family,  // naive
     &streaming::family,  // three_pass
     &streaming::family,  // online
     &streaming::family,  // strided
     &vector::family,    &span::family, &split::family, &short_rows::family, &resident::family, &ring::family,
 };
+static_assert(std::size(families) == algorithm_count);
 inline const Family& family_of(const Variant& row) { return *families[static_cast<int>(row.config.algorithm)]; }
 
 }  // namespace ridge::softmax_detail

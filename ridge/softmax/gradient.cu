@@ -1,15 +1,15 @@
-// The same rows of the table for gradients.
+// The same for the variants that have gradients.
+#include <ridge/core/table.hpp>
 #include <ridge/softmax/resident.cuh>
 #include <ridge/softmax/span.cuh>
 #include <ridge/softmax/split.cuh>
 #include <ridge/softmax/streaming.cuh>
 
 #include <type_traits>
-#include <utility>
 
 namespace ridge::softmax_detail {
 
-// Refused by the family's fits().
+// For instantiations that the family's fits() refuses.
 static Status no_kernel() { return Status::error(Code::unsupported, "softmax: this variant has no such gradient"); }
 
 template <int I, class T, int Warp> static Status launch_row(const Backward<T>& call) {
@@ -27,13 +27,6 @@ template <int I, class T, int Warp> static Status launch_row(const Backward<T>& 
   else return no_kernel();
 }
 
-template <class T, int Warp, int... I>
-static Status launch_variant(const Backward<T>& call, std::integer_sequence<int, I...>) {
-  Status status;
-  ((call.plan.variant == I ? void(status = launch_row<I, T, Warp>(call)) : void()), ...);
-  return status;
-}
-
 template <>
 Status launch_gradient<simt::Backend>(const SoftmaxPlan& plan, const void* y, const void* dy, void* dx, void* workspace,
                                       Stream stream) {
@@ -41,7 +34,8 @@ Status launch_gradient<simt::Backend>(const SoftmaxPlan& plan, const void* y, co
     return Types::visit(plan.problem.dtype, Status{}, [&]<class T>() {
       const Backward<T> call{plan,  static_cast<const T*>(y), static_cast<const T*>(dy), static_cast<T*>(dx), workspace,
                              stream};
-      return launch_variant<T, decltype(warp)::value>(call, std::make_integer_sequence<int, variant_count>{});
+      return visit_row<variant_count>(plan.variant,
+                                      [&]<int I>() { return launch_row<I, T, decltype(warp)::value>(call); });
     });
   });
 }

@@ -1,10 +1,10 @@
-// What a launch of a row of the table is given, and how its grid follows from the plan. Functions are static: the files
-// that include this are compiled twice, for the CPU runtime and for CUDA, and both objects are in one library.
+// The arguments of a variant's launch, and its configuration from the plan. Functions are static: the files that
+// include this are compiled twice, for the CPU runtime and for CUDA, and both objects are in one library.
 #pragma once
 #include <ridge/simt/launch.hpp>
 #include <ridge/softmax/families.hpp>
 #include <ridge/softmax/launch.hpp>
-#include <ridge/tile/overlap.cuh>
+#include <ridge/tile/dependent_launch.cuh>
 
 namespace ridge::softmax_detail {
 
@@ -32,13 +32,6 @@ template <class Call> static simt::Config launch_config(const Call& call, int wa
           .smem = static_cast<std::size_t>(family_of(row).footprint(row, plan.problem, plan.device).smem),
           .stream = call.stream.handle,
           .warp = warp};
-}
-
-// A kernel that may begin while the one before it in the stream ends, on Hopper.
-template <class Call, class Kernel, class... A>
-static Status launch_dependent(const Call& call, const simt::Config& at, Kernel kernel, A... args) {
-  if (call.plan.device.cc == 90) return tile::launch_overlapping(at, kernel, args...);
-  return simt::launch(at, kernel, args...);
 }
 
 }  // namespace ridge::softmax_detail

@@ -30,7 +30,7 @@ template <bool Log> static OpInfo info(std::string_view summary) {
           .inputs = {"x"},
           .outputs = {"y"},
           .dtypes = {f32, f16, bf16, f64},
-          .options = {{"backward", "0|1", "takes dy and y, and gives dx"}},
+          .options = {{"backward", "0|1", "takes dy and y, and gives dx", "0"}},
           .variants = variant_infos(variants, [](const Variant& row) { return family_of(row).lesson(row); }),
           .infer = [](Views in, const Options&) -> Result<std::vector<TensorType>> {
             const Layout& shape = in[0].layout;

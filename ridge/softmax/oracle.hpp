@@ -1,4 +1,4 @@
-// softmax of one row in double, by definition; shares nothing with the kernels.
+// softmax of one row in double, by definition; it shares nothing with the kernels.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace ridge::softmax_detail {
 
 struct RowOracle {
   double max = -std::numeric_limits<double>::infinity();
-  double sum = 0;  // of exp(x - max); NaN where the row has no answer
+  double sum = 0;  // of exp(x - max); NaN if the row has no result
 
   RowOracle(const double* x, std::int64_t cols) {
     bool nan = false;

@@ -106,7 +106,7 @@ Explanation SoftmaxPlan::explain() const {
 
 // ---- run ---------------------------------------------------------------------------------------------------------
 
-// Tensors may start elsewhere than was planned for where the row takes them so.
+// Tensors may start at other alignment offsets than planned if the variant takes them.
 static Status check_planned(const SoftmaxPlan& plan, const Result<SoftmaxProblem>& given, const TensorView& x,
                             const Workspace& workspace) {
   if (!given) return given.error();
@@ -114,9 +114,9 @@ static Status check_planned(const SoftmaxPlan& plan, const Result<SoftmaxProblem
   SoftmaxProblem planned = plan.problem;
   const std::string_view op = op_name(planned.log);
   if (*given != planned) {
-    planned.x->phase = given->x->phase;
-    planned.y->phase = given->y->phase;
-    if (planned.dy && given->dy) planned.dy->phase = given->dy->phase;
+    planned.x->alignment_offset = given->x->alignment_offset;
+    planned.y->alignment_offset = given->y->alignment_offset;
+    if (planned.dy && given->dy) planned.dy->alignment_offset = given->dy->alignment_offset;
     if (*given != planned || !family_of(row).fits(row, *given, plan.device).empty())
       return not_as_planned(op, given->text(), planned.text());
   }
@@ -128,7 +128,7 @@ Status SoftmaxPlan::run(const TensorView& x, const TensorView& y, Workspace scra
   const auto given = SoftmaxProblem::of(problem.log, x, y);
   RIDGE_TRY(check_planned(*this, given, x, scratch));
   if (grid == 0) return {};
-  return as_given(*this, *given, [&](const SoftmaxPlan& plan) {  // rings: more room off a unit
+  return as_given(*this, *given, [&](const SoftmaxPlan& plan) {  // a ring is larger if rows are not vector-aligned
     return on_backend(
         device.id, [&](auto backend) { return launch<decltype(backend)>(plan, x.data, y.data, scratch.data, stream); });
   });
@@ -139,7 +139,7 @@ Status SoftmaxPlan::run_gradient(const TensorView& dy, const TensorView& y, cons
   const auto given = SoftmaxProblem::of_gradient(problem.log, dy, y, dx);
   RIDGE_TRY(check_planned(*this, given, y, scratch));
   if (grid == 0) return {};
-  return as_given(*this, *given, [&](const SoftmaxPlan& plan) {  // rings: more room off a unit
+  return as_given(*this, *given, [&](const SoftmaxPlan& plan) {  // a ring is larger if rows are not vector-aligned
     return on_backend(device.id, [&](auto backend) {
       return launch_gradient<decltype(backend)>(plan, y.data, dy.data, dx.data, scratch.data, stream);
     });

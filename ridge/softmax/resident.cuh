@@ -1,37 +1,37 @@
-// The row is read once and kept on chip: in registers, and past those in shared memory; a long one in slices of a
-// cluster's blocks.
+// Rows that are read once and kept on chip: in registers, and in shared memory beyond that. The blocks of a cluster
+// share a long row, a slice each.
 #pragma once
 #include <ridge/softmax/element.cuh>
 #include <ridge/softmax/launch.cuh>
+#include <ridge/tile/dependent_launch.cuh>
+#include <ridge/tile/l2_prefetch.cuh>
 #include <ridge/tile/online_softmax.cuh>
 #include <ridge/tile/opaque.cuh>
-#include <ridge/tile/overlap.cuh>
 #include <ridge/tile/packed_max.cuh>
 #include <ridge/tile/row_lanes.cuh>
 #include <ridge/tile/row_part.cuh>
-#include <ridge/tile/row_units.cuh>
-#include <ridge/tile/rows_ahead.cuh>
+#include <ridge/tile/row_vectors.cuh>
 
 namespace ridge::softmax_detail {
 
 using tile::Packed;
 using tile::unpack;
-template <class T> using Unit = tile::Unit<T>;
+template <class T> using Vector = tile::Vector<T>;
 
-inline constexpr int spill_batch = 4;  // units that a lane moves to shared memory together: as many loads in flight
+inline constexpr int spill_batch = 4;  // vectors that a lane writes to shared memory together: as many loads in flight
 
-// Greatest element, and the sum of exponentials relative to what ScaledExponential takes for it: of a slice.
+// A slice's greatest element, and its sum of exponentials relative to slice_base().
 struct SliceSum {
   float max, sum;
 };
-// What a slice's exponentials are relative to. Of elements that are too large for it, or too small, the row's maximum
-// decides what becomes of their sum.
+// The base of a slice's exponentials: its maximum, as far as ScaledExponential takes it. If the maximum is too large or
+// too small, the row's maximum decides what the sum becomes.
 __device__ __forceinline__ float slice_base(float max) {
   constexpr float most = tile::ScaledExponential::most;
   return max > most ? most : max == tile::minus_infinity<float> ? 0.0f : fmaxf(max, -most);
 }
 
-// Of lane l of a warp the value of slice l % blocks; that of all of them, in every lane.
+// The reduction of all slices' values, in every lane. Lane l has the value of slice l % blocks.
 template <class F> __device__ __forceinline__ float of_slices(float value, int blocks, F&& f) {
   const simt::tile<32> warp;
   for (int apart = 1; apart < blocks; apart *= 2) value = f(value, warp.shfl_xor(value, apart));
@@ -39,14 +39,15 @@ template <class F> __device__ __forceinline__ float of_slices(float value, int b
 }
 __device__ __forceinline__ float sum_of(float a, float b) { return a + b; }
 
-// One row whose greatest element is too large for ScaledExponential, or not finite: read again, element by element.
+// softmax of a row whose greatest element is too large for ScaledExponential, or not finite: it reads the row again,
+// element by element.
 template <class Team, class T, class Blocks>
 __device__ void softmax_huge(const T* in, T* out, int cols, float max, bool log,
                              typename Team::template Scratch<float>& scratch, Blocks& blocks) {
   float sum = 0;
   for (int i = Team::lane(); i < cols; i += Team::lanes) sum += tile::exponential(float(in[i]) - max);
-  sum = Team::template reduce<true>(sum, sum_of, scratch);  // other rows of the warp are elsewhere
-  if constexpr (Blocks::shares) sum = of_slices(blocks.tell(sum, 1), blocks.blocks(), sum_of);
+  sum = Team::template reduce<true>(sum, sum_of, scratch);  // other rows of the warp may not be here
+  if constexpr (Blocks::shares) sum = of_slices(blocks.all_gather(sum, 1), blocks.blocks(), sum_of);
   const float log_sum = logf(sum);
   for (int i = Team::lane(); i < cols; i += Team::lanes) {
     const float d = float(in[i]) - max;
@@ -55,8 +56,8 @@ __device__ void softmax_huge(const T* in, T* out, int cols, float max, bool log,
 }
 
 // y[r][:] = softmax(x[r][:])                         x: [rows, cols], pitch_x between rows; y the same with pitch_y
-// Preconditions: rows of x and y lie alike on 16-byte units, and cols / V units fit in capacity(Config), in a cluster
-// of blocks if Blocks share a row; the grid covers rows; smem_bytes(Config) of dynamic shared memory. y may be x.
+// Preconditions: rows of x and y are co-aligned on 16 bytes, and cols / V vectors fit in capacity(Config), of a cluster
+// if Blocks share a row; the grid covers rows; smem_bytes(Config) of dynamic shared memory. y may be x.
 template <class Policy, class T, int Warp, class Blocks = tile::WholeRow>
 __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     softmax_resident(const T* x, T* y, std::int64_t rows, std::int64_t cols, std::int64_t pitch_x, std::int64_t pitch_y,
@@ -66,30 +67,30 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
   using Team = tile::BlockRows<threads, c.rows, Warp>;
   static_assert(S % spill_batch == 0, "shared memory is filled in whole batches");
   __shared__ typename Team::template Scratch<float> scratch_max, scratch_sum, scratch_huge;
-  __shared__ typename Blocks::Inbox inbox;
+  __shared__ typename Blocks::ExchangeBuffer exchange_buffer;
   Packed* spill = simt::dynamic_shared<Packed>() + threadIdx.x;  // [S][threads], this lane's column
 
-  Blocks blocks(inbox);
+  Blocks blocks(exchange_buffer);
   const std::int64_t row = blocks.template row<Team>();
-  if (row >= rows) return;  // a whole tile of lanes: nobody waits for it
+  if (row >= rows) return;  // all lanes of the row together: no other lane waits for them
   const tile::RowPart part = blocks.part(x + row * pitch_x, cols);
   const T* in = x + row * pitch_x + part.begin;  // [part.size]
   T* out = y + row * pitch_y + part.begin;
-  if constexpr (c.dependent_launch) {  // the row is on its way to the L2 cache while the kernel before ends
-    tile::let_next_begin();
-    tile::bring_lines<L>(in, part.size, Team::lane());
-    tile::await_last();
+  if constexpr (c.dependent_launch) {  // prefetch the row to the L2 cache while the kernel before ends
+    tile::launch_dependents();
+    tile::prefetch_lines_l2<L>(in, part.size, Team::lane());
+    tile::grid_dependency_wait();
   }
-  constexpr bool on_lines = Blocks::shares && sizeof(T) == 4;  // 16-bit rows have no register left for it
-  const auto units = tile::units_of<on_lines, L>(in, part.size, Team::lane(), L * (K + S));
-  constexpr int step = L * V;  // from one unit of a lane to its next
-  const int at0 = units.at(0), edge_at = units.edge_at;
+  constexpr bool on_lines = Blocks::shares && sizeof(T) == 4;  // 16-bit rows leave no register for it
+  const auto vectors = tile::vectors_of<on_lines, L>(in, part.size, Team::lane(), L * (K + S));
+  constexpr int step = L * V;  // from one vector of a lane to its next
+  const int at0 = vectors.at(0), edge_at = vectors.edge_at;
 
-  // ---- load: everything once; what is not the row's is -inf, which changes neither maximum nor sum. No branch stands
-  // between the loads: all of them are to be in flight before the first is used.
+  // ---- load: every element once; vectors that the row does not have are -inf, which changes neither maximum nor sum.
+  // There is no branch between the loads: all of them must be in flight before the first is used.
   const Packed nothing = tile::packed_fill<T>(tile::minus_infinity<float>);
-  const auto load = [&](int k) { return units.has(k) ? tile::load_packed(in + at0 + k * step) : nothing; };
-  const auto used = [&](int k) { return units.used(k); };  // alike in all lanes of the row: no divergence
+  const auto load = [&](int k) { return vectors.has(k) ? tile::load_packed(in + at0 + k * step) : nothing; };
+  const auto used = [&](int k) { return vectors.used(k); };  // uniform over the row's lanes: no divergence
   Packed kept[K];
 #pragma unroll
   for (int k = 0; k < K; ++k) kept[k] = load(k);
@@ -102,11 +103,11 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
       for (int i = 0; i < spill_batch; ++i) spill[(s + i) * threads] = batch[i];
     }
   const float edge = edge_at >= 0 ? float(in[edge_at]) : tile::minus_infinity<float>;
-  if (ahead > 0 && Team::lane() == 0 && row + ahead < rows) tile::bring_row(in + ahead * pitch_x, part.size);
+  if (ahead > 0 && Team::lane() == 0 && row + ahead < rows) tile::prefetch_row_l2(in + ahead * pitch_x, part.size);
 
-  // Calls f(packed, k) for every unit that the row uses. Between passes the units are made opaque, or the compiler
-  // would carry every element converted, and its exponential, in registers it does not have.
-  const auto for_each_unit = [&](auto&& f) {
+  // Calls f(packed, k) for every vector that the row uses. Between passes the vectors are made opaque, or the compiler
+  // would keep every converted element, and its exponential, in registers that it does not have.
+  const auto for_each_vector = [&](auto&& f) {
 #pragma unroll
     for (int k = 0; k < K; ++k) {
       if (used(k)) f(kept[k], k);
@@ -121,37 +122,38 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
 
   // ---- compute: maximum, then the sum of exponentials
   Packed largest = nothing;
-  for_each_unit([&](const Packed& packed, int) {
+  for_each_vector([&](const Packed& packed, int) {
 #pragma unroll
-    for (int w = 0; w < tile::unit_words; ++w) largest[w] = tile::packed_max<T>(largest[w], packed[w]);
+    for (int w = 0; w < tile::vector_words; ++w) largest[w] = tile::packed_max<T>(largest[w], packed[w]);
   });
   float max = edge;
   tile::for_elements<T>(largest, [&](float e, int) { max = tile::greater(max, e); });
   const auto greater = [](float a, float b) { return tile::greater(a, b); };
   max = Team::reduce(max, greater, scratch_max);
   if constexpr (!Blocks::shares)
-    if (!tile::ScaledExponential::takes(max)) {  // alike in all lanes of the row
+    if (!tile::ScaledExponential::takes(max)) {  // uniform over the row's lanes
       softmax_huge<Team>(in, out, part.size, max, log, scratch_huge, blocks);
       return;
     }
   tile::ScaledExponential exponential(slice_base(max));
 
   float sum = exponential(edge);
-  for_each_unit(
+  for_each_vector(
       [&](const Packed& packed, int) { tile::for_elements<T>(packed, [&](float e, int) { sum += exponential(e); }); });
   sum = Team::reduce(sum, sum_of, scratch_sum);
   if constexpr (Blocks::shares) {
-    const SliceSum told = blocks.tell(SliceSum{max, sum}, 0);
-    max = of_slices(told.max, blocks.blocks(), greater);
-    if (!tile::ScaledExponential::takes(max)) {  // alike in all blocks
+    const SliceSum gathered = blocks.all_gather(SliceSum{max, sum}, 0);
+    max = of_slices(gathered.max, blocks.blocks(), greater);
+    if (!tile::ScaledExponential::takes(max)) {  // uniform over all blocks
       softmax_huge<Team>(in, out, part.size, max, log, scratch_huge, blocks);
       return;
     }
     exponential = tile::ScaledExponential(tile::softmax_base(max));
-    // A slice of nothing but -inf has no sum, or NaN.
-    const float offset = tile::ScaledExponential(slice_base(told.max)).offset;
-    const float share = told.max == tile::minus_infinity<float> ? 1.0f : simt::fast_exp2(offset - exponential.offset);
-    sum = of_slices(told.sum * share, blocks.blocks(), sum_of);
+    // The sum of a slice of only -inf is 0, or NaN.
+    const float offset = tile::ScaledExponential(slice_base(gathered.max)).offset;
+    const float share =
+        gathered.max == tile::minus_infinity<float> ? 1.0f : simt::fast_exp2(offset - exponential.offset);
+    sum = of_slices(gathered.sum * share, blocks.blocks(), sum_of);
   }
 
   // ---- finish
@@ -159,19 +161,19 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
   const auto answer = [&](float value) {
     return log ? value - exponential.base - log_sum : exponential(value) * scale;
   };
-  for_each_unit([&](const Packed& packed, int k) {
-    if (!units.has(k)) return;
-    tile::Floats<T> unit = tile::unpack_floats<T>(packed);
+  for_each_vector([&](const Packed& packed, int k) {
+    if (!vectors.has(k)) return;
+    tile::Floats<T> vector = tile::unpack_floats<T>(packed);
 #pragma unroll
-    for (int v = 0; v < V; ++v) unit[v] = answer(unit[v]);
-    tile::store_packed(out + at0 + k * step, tile::pack_floats<T>(unit));
+    for (int v = 0; v < V; ++v) vector[v] = answer(vector[v]);
+    tile::store_packed(out + at0 + k * step, tile::pack_floats<T>(vector));
   });
   if (edge_at >= 0) out[edge_at] = T(answer(edge));
 }
 
-// Both rows are read once and kept on chip.                     y, dy, dx: [rows, cols], pitches between rows
-// Preconditions: rows lie alike on 16-byte units, and cols / V units fit in capacity(Config, backward); the grid covers
-// rows; smem_bytes(Config, backward). dx may be y or dy.
+// dx; both rows are read once and kept on chip.                 y, dy, dx: [rows, cols], pitches between rows
+// Preconditions: rows are co-aligned on 16 bytes, and cols / V vectors fit in capacity(Config, backward); the grid
+// covers rows; smem_bytes(Config, backward) of dynamic shared memory. dx may be y or dy.
 template <class Policy, class Team, class T>
 __global__ void __launch_bounds__(Team::threads, Policy::config.blocks_per_sm)
     softmax_gradient_resident(const T* y, const T* dy, T* dx, std::int64_t rows, std::int64_t cols,
@@ -184,45 +186,45 @@ __global__ void __launch_bounds__(Team::threads, Policy::config.blocks_per_sm)
   y += row * pitch_y;
   dy += row * pitch_dy;
   dx += row * pitch_dx;
-  const tile::RowUnits<T, Team::lanes> units(y, cols, Team::lane());
-  tile::ResidentRows<tile::RowUnits<T, Team::lanes>, 2, K, S> kept{
-      units, simt::dynamic_shared<tile::Packed>() + threadIdx.x, Team::threads, {}};
+  const tile::RowVectors<T, Team::lanes> vectors(y, cols, Team::lane());
+  tile::ResidentRows<tile::RowVectors<T, Team::lanes>, 2, K, S> kept{
+      vectors, simt::dynamic_shared<tile::Packed>() + threadIdx.x, Team::threads, {}};
   enum { of_y, of_dy };
   const auto load = [&](const T* from, int k) {
-    return units.has(k) ? tile::load_packed(from + units.at(k)) : tile::Packed{};
+    return vectors.has(k) ? tile::load_packed(from + vectors.at(k)) : tile::Packed{};
   };
-  kept.fill([&](int k, tile::Packed* unit) {
-    unit[of_y] = load(y, k);
-    unit[of_dy] = load(dy, k);
+  kept.fill([&](int k, tile::Packed* vector) {
+    vector[of_y] = load(y, k);
+    vector[of_dy] = load(dy, k);
   });
   kept.end_pass();
-  const int edge_at = units.edge_at;
+  const int edge_at = vectors.edge_at;
   const float edge_y = edge_at >= 0 ? float(y[edge_at]) : 0.0f, edge_dy = edge_at >= 0 ? float(dy[edge_at]) : 0.0f;
 
   const Gradient<float> gradient{log};
-  float sum = gradient.term(edge_y, edge_dy);  // what the row does not have is 0
-  kept.for_each([&](const tile::Packed* unit, int) {
-    const tile::Floats<T> a = tile::unpack_floats<T>(unit[of_y]), b = tile::unpack_floats<T>(unit[of_dy]);
+  float sum = gradient.term(edge_y, edge_dy);  // absent elements are 0
+  kept.for_each([&](const tile::Packed* vector, int) {
+    const tile::Floats<T> a = tile::unpack_floats<T>(vector[of_y]), b = tile::unpack_floats<T>(vector[of_dy]);
 #pragma unroll
-    for (int v = 0; v < tile::unit_elements<T>; ++v) sum += gradient.term(a[v], b[v]);
+    for (int v = 0; v < tile::vector_elements<T>; ++v) sum += gradient.term(a[v], b[v]);
   });
   sum = Team::reduce(
       sum, [](float a, float b) { return a + b; }, scratch);
   kept.end_pass();
-  kept.for_each([&](const tile::Packed* unit, int k) {
-    if (!units.has(k)) return;
-    tile::Floats<T> a = tile::unpack_floats<T>(unit[of_y]);
-    const tile::Floats<T> b = tile::unpack_floats<T>(unit[of_dy]);
+  kept.for_each([&](const tile::Packed* vector, int k) {
+    if (!vectors.has(k)) return;
+    tile::Floats<T> a = tile::unpack_floats<T>(vector[of_y]);
+    const tile::Floats<T> b = tile::unpack_floats<T>(vector[of_dy]);
 #pragma unroll
-    for (int v = 0; v < tile::unit_elements<T>; ++v) a[v] = gradient.dx(a[v], b[v], sum);
-    tile::store_packed(dx + units.at(k), tile::pack_floats<T>(a));
+    for (int v = 0; v < tile::vector_elements<T>; ++v) a[v] = gradient.dx(a[v], b[v], sum);
+    tile::store_packed(dx + vectors.at(k), tile::pack_floats<T>(a));
   });
   if (edge_at >= 0) dx[edge_at] = T(gradient.dx(edge_y, edge_dy, sum));
 }
 
 namespace resident {
 
-// Of one block's rows; clusters': sm90_resident.cu.
+// Launches rows of one block; rows of clusters: sm90_resident.cu.
 template <class Policy, class T, int Warp> static Status launch(const Forward<T>& call) {
   constexpr Config c = Policy::config;
   const SoftmaxProblem& p = call.plan.problem;
@@ -231,7 +233,8 @@ template <class Policy, class T, int Warp> static Status launch(const Forward<T>
   constexpr auto kernel = softmax_resident<Policy, T, Warp>;
   const std::int64_t pitch_x = p.x->pitch(), pitch_y = p.y->pitch();
   if constexpr (c.dependent_launch)
-    return launch_dependent(call, at, kernel, call.x, call.y, p.rows, p.cols, pitch_x, pitch_y, ahead, p.log);
+    return tile::launch_dependent(call.plan.device.cc, at, kernel, call.x, call.y, p.rows, p.cols, pitch_x, pitch_y,
+                                  ahead, p.log);
   else return simt::launch(at, kernel, call.x, call.y, p.rows, p.cols, pitch_x, pitch_y, ahead, p.log);
 }
 

@@ -1,13 +1,13 @@
-// Rows that are read once and kept on chip: in registers, and past those in shared memory; long ones in slices of a
-// cluster's blocks. Gradients keep two rows, y and dy.
+// Rows that are read once and kept on chip: in registers, and in shared memory beyond that. The blocks of a cluster
+// share a long row, a slice each. Gradients keep two rows, y and dy.
 #pragma once
 #include <ridge/softmax/rows.hpp>
-#include <ridge/tile/rows_ahead.hpp>
+#include <ridge/tile/l2_prefetch.hpp>
 
 namespace ridge::softmax_detail::resident {
 
-// What a lane keeps of each tensor: vectors in registers and in shared memory, where gradients' two rows have the room
-// of one, and at most two vectors each in registers.
+// What a lane keeps: vectors of each tensor in registers and in shared memory. The two rows of gradients have the room
+// of one, with at most two vectors each in registers.
 struct Kept {
   int tensors, in_registers, in_shared;
 };
@@ -16,7 +16,7 @@ constexpr Kept kept(const Config& c, bool backward) {
   const int registers = std::clamp(c.in_registers / 2, 1, 2);
   return {2, registers, std::max((c.in_registers + c.in_shared) / 2 - registers, 0) / 2 * 2};
 }
-// Vectors of the longest row that is kept; elements before and after them have a place of their own.
+// The most vectors of a row that is kept; elements before and after them are kept apart.
 constexpr std::int64_t capacity(const Config& c, bool backward) {
   const Kept k = kept(c, backward);
   return std::int64_t{lanes(c)} * (k.in_registers + k.in_shared) * c.cluster;
@@ -33,7 +33,7 @@ inline std::string fits(const Variant& row, const SoftmaxProblem& p, const Devic
   if (c.dependent_launch) {
     if (p.backward) return "it has no gradient";
     if (p.rows > device.sms) return "it is for no more rows than there are multiprocessors";
-    constexpr std::int64_t of_a_warp = 32;  // vectors: measured on an H100, an earlier beginning takes longer by itself
+    constexpr std::int64_t of_a_warp = 32;  // vectors: measured on an H100, a dependent launch costs more than it saves
     if (p.dtype != f64 && vectors(p) <= of_a_warp) return "rows that a warp keeps are `warp_16`'s and `warp_32`'s";
   }
   if (std::string why = refuse_strides(p); !why.empty()) return why;
@@ -44,7 +44,7 @@ inline std::string fits(const Variant& row, const SoftmaxProblem& p, const Devic
     if (device.cc != 90) return "clusters are of compute capability 9.0";
     if (p.backward) return "it has no gradient";
     if (vectors(p) < c.cluster)
-      return "a row has " + std::to_string(vectors(p)) + " units of 16 bytes for " + std::to_string(c.cluster) +
+      return "a row has " + std::to_string(vectors(p)) + " vectors of 16 bytes for " + std::to_string(c.cluster) +
              " blocks";
   }
   if (std::string why = refuse_longer(vectors(p), capacity(c, p.backward)); !why.empty()) return why;
@@ -61,12 +61,11 @@ inline Footprint footprint(const Variant& row, const SoftmaxProblem& p, const De
           .smem = smem_bytes(c, p.backward)};
 }
 
-// How many rows ahead of a block's own the next one is prefetched to the L2 cache, where rows are in a block alone, or
-// in a cluster. In clusters two thirds of what blocks ask for are the fastest on an H200, and in float32 none: 131,072
-// columns were slower by 4 to 9 %.
+// The prefetch distance in rows, if a block or a cluster has one row. In clusters, two thirds of the blocks' distance
+// is the fastest on an H200, and in float32 no prefetch: it made 131,072 columns slower by 4 to 9 %.
 inline std::int64_t prefetch_distance(const Config& c, const SoftmaxProblem& p, const DeviceInfo& device) {
   if (c.rows > 1 || (c.cluster > 1 && p.dtype == DType::f32)) return 0;
-  const std::int64_t rows = tile::rows_ahead(device, c.threads * c.cluster, p.cols * element_bytes(p));
+  const std::int64_t rows = tile::prefetch_distance(device, c.threads * c.cluster, p.cols * element_bytes(p));
   return c.cluster > 1 ? rows * 2 / 3 : rows;
 }
 
@@ -81,13 +80,12 @@ inline roofline::Kernel model(const Variant& row, const SoftmaxProblem& p, const
   if (p.backward && c.in_registers == 1) k.block_us -= 0.45;  // no maximum, and no exponentials
   k.tile_efficiency = static_cast<double>(vectors(p)) / static_cast<double>(capacity(c, p.backward));
   if (c.cluster > 1) k.trip_bytes = row_bytes(p) / c.cluster;
-  // Vectors in shared memory are moved there, and read again in each of three passes: measured, for 512 threads.
+  // Vectors in shared memory are written there, and read in each of three passes: measured, for 512 threads.
   const double vector_us = (wide ? 0.75 : 0.5) * c.threads / 512;
   const double in_shared = std::ceil(static_cast<double>(vectors(p)) / (lanes(c) * c.cluster)) - keeps.in_registers;
   k.block_us += vector_us * std::max(in_shared, 0.0);
   if (c.cluster > 1 && k.blocks <= device.sms) k.block_us *= 0.5;  // each has a multiprocessor to itself
-  if (c.dependent_launch && device.cc == 90)
-    k.serial_us -= 1;  // its beginning lies behind the end of the kernel before it
+  if (c.dependent_launch && device.cc == 90) k.serial_us -= 1;     // its start overlaps the end of the kernel before it
   return k;
 }
 

@@ -1,6 +1,7 @@
-// What several families ask of a problem's rows, and how they begin to model a launch.
+// What several families require of a problem's rows, and the start of their models.
 #pragma once
 #include <ridge/core/grid.hpp>
+#include <ridge/core/vector_access.hpp>
 #include <ridge/roofline/family.hpp>
 #include <ridge/softmax/variants.hpp>
 
@@ -14,17 +15,16 @@ using Family = roofline::Family<Variant, SoftmaxProblem>;
 using roofline::Footprint;
 using roofline::refuse_smem;
 
-inline constexpr int vector_bytes = 16;  // the widest access of a thread
-
 inline std::int64_t element_bytes(const SoftmaxProblem& p) { return static_cast<std::int64_t>(size_of(p.dtype)); }
 inline double row_bytes(const SoftmaxProblem& p) { return static_cast<double>(p.cols * element_bytes(p)); }
 
-// Whole vectors of the longest row: of one that starts on a boundary.
+// Whole vectors of a row that starts on a boundary, the most of any row.
 inline std::int64_t vectors(const SoftmaxProblem& p) { return p.cols / (vector_bytes / element_bytes(p)); }
 
 // Whether the vectors of every row of x and of another tensor start at the same elements.
 inline bool co_aligned(const SoftmaxProblem& p, const Rows& other) {
-  return p.x->phase == other.phase && (p.x->pitch() - other.pitch()) * element_bytes(p) % vector_bytes == 0;
+  return p.x->alignment_offset == other.alignment_offset &&
+         (p.x->pitch() - other.pitch()) * element_bytes(p) % vector_bytes == 0;
 }
 inline bool all_co_aligned(const SoftmaxProblem& p) { return co_aligned(p, *p.y) && (!p.dy || co_aligned(p, *p.dy)); }
 
@@ -43,7 +43,7 @@ inline std::string refuse_f64(const SoftmaxProblem& p) {
 }
 
 inline std::string refuse_misaligned(const SoftmaxProblem& p) {
-  if (p.x->phase % element_bytes(p) || p.y->phase % element_bytes(p))
+  if (p.x->alignment_offset % element_bytes(p) || p.y->alignment_offset % element_bytes(p))
     return "a tensor starts off its own elements' size";
   return {};
 }
@@ -55,7 +55,7 @@ inline std::string refuse_apart(const SoftmaxProblem& p) {
 
 inline std::string refuse_longer(std::int64_t vectors, std::int64_t kept) {
   if (vectors <= kept) return {};
-  return "a row has " + std::to_string(vectors) + " units of 16 bytes, and " + std::to_string(kept) + " are kept";
+  return "a row has " + std::to_string(vectors) + " vectors of 16 bytes, and " + std::to_string(kept) + " are kept";
 }
 
 // ---- models
@@ -71,7 +71,7 @@ inline Cost cost(const SoftmaxProblem& p) {
   return c;
 }
 
-// A launch that reads each element once: what a family's model begins with.
+// The model of a launch that reads each element once; families' models start from it.
 inline roofline::Kernel kernel_of(const Variant& row, const Footprint& launch, const SoftmaxProblem& p) {
   roofline::Kernel k = roofline::kernel_of(launch, cost(p));
   k.block_us = row.block_us;
@@ -79,7 +79,8 @@ inline roofline::Kernel kernel_of(const Variant& row, const Footprint& launch, c
   return k;
 }
 
-// What is read once more, `times`, comes from the L2 cache as far as the bytes under way on the device fit there.
+// Adds the bytes that are read again, `times` times: from the L2 cache if the bytes in flight on the device fit there,
+// else from memory.
 inline void read_again(roofline::Kernel& k, int times, double under_way, const DeviceInfo& device) {
   const double again = times * k.cost.bytes_read;
   constexpr double l2_share = 0.3;  // of the cache, for the input: as much is output, and its halves keep copies
@@ -91,7 +92,7 @@ inline void read_again(roofline::Kernel& k, int times, double under_way, const D
   }
 }
 
-// The same where blocks have rows to themselves, which the L1 cache beside shared memory may hold.
+// The same for blocks that each have rows of their own, which the L1 cache may hold.
 inline void read_again(roofline::Kernel& k, int times, std::int64_t rows_of_block, const SoftmaxProblem& p,
                        const DeviceInfo& device) {
   const double blocks = std::min(static_cast<double>(roofline::occupancy(device, k.block).blocks),

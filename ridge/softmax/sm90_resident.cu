@@ -1,14 +1,13 @@
 // Launches Algorithm::resident in clusters.
+#include <ridge/core/table.hpp>
 #include <ridge/softmax/resident.cuh>
 #include <ridge/tile/sm90/launch.cuh>
 #include <ridge/tile/sm90/row_cluster.cuh>
 
-#include <utility>
-
 namespace ridge::softmax_detail {
 namespace {
 
-// What of a row of the table its kernel depends on: rows that differ in their cluster share one.
+// The part of a variant that its kernel depends on: variants that differ only in their cluster share a kernel.
 template <int Threads, int InRegisters, int InShared, int BlocksPerSm> struct ClusterPolicy {
   static constexpr Config config = {
       .threads = Threads, .in_registers = InRegisters, .in_shared = InShared, .blocks_per_sm = BlocksPerSm};
@@ -28,19 +27,13 @@ template <int I, class T> Status launch_row(const Forward<T>& call) {
   }
 }
 
-template <class T, int... I> Status launch_variant(const Forward<T>& call, std::integer_sequence<int, I...>) {
-  Status status;
-  ((call.plan.variant == I ? void(status = launch_row<I, T>(call)) : void()), ...);
-  return status;
-}
-
 }  // namespace
 
 Status launch_clusters(const SoftmaxPlan& plan, const void* x, void* y, Stream stream) {
   using InClusters = TypeList<float, half, bfloat16>;
   return InClusters::visit(plan.problem.dtype, Status{}, [&]<class T>() {
     const Forward<T> call{plan, static_cast<const T*>(x), static_cast<T*>(y), nullptr, stream};
-    return launch_variant<T>(call, std::make_integer_sequence<int, variant_count>{});
+    return visit_row<variant_count>(plan.variant, [&]<int I>() { return launch_row<I, T>(call); });
   });
 }
 

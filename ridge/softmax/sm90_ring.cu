@@ -1,14 +1,13 @@
 // Launches Algorithm::ring.
+#include <ridge/core/table.hpp>
 #include <ridge/softmax/launch.cuh>
 #include <ridge/softmax/sm90_ring.cuh>
 #include <ridge/tile/sm90/launch.cuh>
 
-#include <utility>
-
 namespace ridge::softmax_detail {
 namespace {
 
-// What of a row of the table its kernel depends on: rows that differ in their cluster share one.
+// The part of a variant that its kernel depends on: variants that differ only in their cluster share a kernel.
 template <int Threads, int Team> struct RingPolicy {
   static constexpr Config config = {.algorithm = Algorithm::ring, .threads = Threads, .team = Team};
 };
@@ -30,12 +29,6 @@ template <int I, class T> Status launch_row(const Backward<T>& call) {
   }
 }
 
-template <class T, int... I> Status launch_variant(const Backward<T>& call, std::integer_sequence<int, I...>) {
-  Status status;
-  ((call.plan.variant == I ? void(status = launch_row<I, T>(call)) : void()), ...);
-  return status;
-}
-
 }  // namespace
 
 Status launch_ring(const SoftmaxPlan& plan, const void* y, const void* dy, void* dx, Stream stream) {
@@ -43,7 +36,7 @@ Status launch_ring(const SoftmaxPlan& plan, const void* y, const void* dy, void*
   return OnRing::visit(plan.problem.dtype, Status{}, [&]<class T>() {
     const Backward<T> call{plan,  static_cast<const T*>(y), static_cast<const T*>(dy), static_cast<T*>(dx), nullptr,
                            stream};
-    return launch_variant<T>(call, std::make_integer_sequence<int, variant_count>{});
+    return visit_row<variant_count>(plan.variant, [&]<int I>() { return launch_row<I, T>(call); });
   });
 }
 

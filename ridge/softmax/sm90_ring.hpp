@@ -1,5 +1,5 @@
-// Hopper, gradients: blocks stay, and rows pass through a ring in their shared memory, which the copy engine fills; a
-// row that is too long for one block lies in the shared memory of a cluster.
+// Hopper, gradients: blocks are persistent, and rows pass through a ring in their shared memory, which the copy engine
+// fills; a cluster shares a row that is too long for one block.
 #pragma once
 #include <ridge/softmax/rows.hpp>
 #include <ridge/tile/row_ring.hpp>
@@ -8,17 +8,16 @@
 
 namespace ridge::softmax_detail::ring {
 
-// How much of which rows a block has at a time, and where. A row that leaves no room for the next one is brought when
-// the one before is done.
+// The ring of a block. A row that leaves no room for the next one is loaded when the one before is done.
 inline tile::RowRing ring_of(const Config& c, const SoftmaxProblem& p, const DeviceInfo& device) {
   const std::int64_t pitch = p.rows <= 1 ? 0 : p.x->pitch() * element_bytes(p);
-  const int phases = vector_bytes / static_cast<int>(std::gcd<std::int64_t>(vector_bytes, pitch));
+  const int offsets = vector_bytes / static_cast<int>(std::gcd<std::int64_t>(vector_bytes, pitch));
   return tile::row_ring(c.threads, c.team, c.cluster,
                         {.cols = p.cols,
                          .element_bytes = static_cast<int>(element_bytes(p)),
-                         .aligned = p.x->phase == 0 && phases == 1,
+                         .aligned = p.x->alignment_offset == 0 && offsets == 1,
                          .tensors = 2,  // y and dy
-                         .phases = phases,
+                         .offsets = offsets,
                          .least_stages = 1},
                         device.smem_optin);
 }
@@ -40,8 +39,8 @@ inline Footprint footprint(const Variant& row, const SoftmaxProblem& p, const De
   const Config& c = row.config;
   const tile::RowRing ring = ring_of(c, p, device);
   const std::int64_t room = roofline::resident_clusters(device, c.cluster);
-  const std::int64_t of_phase = std::max<std::int64_t>(std::min(ring.clusters_of(p.rows), room) / ring.phases, 1);
-  return {.grid = is_empty(p) ? 0 : of_phase * ring.phases * c.cluster,
+  const std::int64_t per_offset = std::max<std::int64_t>(std::min(ring.clusters_of(p.rows), room) / ring.offsets, 1);
+  return {.grid = is_empty(p) ? 0 : per_offset * ring.offsets * c.cluster,
           .threads = c.threads,
           .registers = 96,
           .smem = ring.smem_bytes()};
@@ -50,20 +49,20 @@ inline Footprint footprint(const Variant& row, const SoftmaxProblem& p, const De
 inline roofline::Kernel model(const Variant& row, const SoftmaxProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   roofline::Kernel k = kernel_of(row, footprint(row, p, device), p);
-  // A team's rows follow one another. Of a row: a reduction, of a cluster's with a message, and the passes over each
-  // vector; fitted to an H200 (bench/results/h200/rows_ring.json).
+  // A team's rows follow one another. A row's time: a reduction, with an exchange in a cluster, and the passes over
+  // each vector; fitted to an H200 (bench/results/h200/rows_ring.json).
   const tile::RowRing ring = ring_of(c, p, device);
-  const double of_lane = std::ceil(static_cast<double>(ring.slice_units) / c.team);
+  const double of_lane = std::ceil(static_cast<double>(ring.slice_vectors) / c.team);
   const double vector_us = element_bytes(p) == 2 ? 0.32 : 0.2;
   const double row_us = (c.cluster > 1 ? 0.96 : 0.72) + vector_us * of_lane;
   const double teams = static_cast<double>(k.blocks) / c.cluster * ring.teams;
   k.trip_bytes = static_cast<double>(ring.teams) * ring.stages * ring.slot();
-  k.trips = std::ceil(static_cast<double>(p.rows) / teams);  // one row while another is brought
+  k.trips = std::ceil(static_cast<double>(p.rows) / teams);  // one row while another is loaded
   k.block_us = (row_us - device.memory_latency_us) * k.trips;
-  if (ring.stages == 1)  // its way from memory, behind which no work lies
+  if (ring.stages == 1)  // no work hides its memory latency
     k.block_us += k.trips * (device.memory_latency_us + ring.slot() * device.sms / (device.memory_gbs * 1e3));
   k.serial_us = tile::RowRing::start_us(c.cluster);
-  if (p.rows < ring.phases) k.serial_us += 90;  // clusters without a row: measured with 2 rows of 20,001
+  if (p.rows < ring.offsets) k.serial_us += 90;  // clusters without a row: measured with 2 rows of 20,001
   return k;
 }
 

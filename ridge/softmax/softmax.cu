@@ -1,4 +1,5 @@
-// Instantiates the table of variants.hpp, and launches the row that a plan chose.
+// Instantiates the table of variants.hpp, and launches the variant that a plan chose.
+#include <ridge/core/table.hpp>
 #include <ridge/softmax/resident.cuh>
 #include <ridge/softmax/short.cuh>
 #include <ridge/softmax/span.cuh>
@@ -7,11 +8,10 @@
 #include <ridge/softmax/vector.cuh>
 
 #include <type_traits>
-#include <utility>
 
 namespace ridge::softmax_detail {
 
-// Refused by the family's fits().
+// For instantiations that the family's fits() refuses.
 static Status no_kernel() { return Status::error(Code::unsupported, "softmax: this variant has no such kernel"); }
 
 template <int I, class T, int Warp> static Status launch_row(const Forward<T>& call) {
@@ -30,19 +30,13 @@ template <int I, class T, int Warp> static Status launch_row(const Forward<T>& c
   else return no_kernel();
 }
 
-template <class T, int Warp, int... I>
-static Status launch_variant(const Forward<T>& call, std::integer_sequence<int, I...>) {
-  Status status;
-  ((call.plan.variant == I ? void(status = launch_row<I, T, Warp>(call)) : void()), ...);
-  return status;
-}
-
 template <>
 Status launch<simt::Backend>(const SoftmaxPlan& plan, const void* x, void* y, void* workspace, Stream stream) {
   return simt::with_warp(plan.device.warp, [&](auto warp) {
     return Types::visit(plan.problem.dtype, Status{}, [&]<class T>() {
       const Forward<T> call{plan, static_cast<const T*>(x), static_cast<T*>(y), workspace, stream};
-      return launch_variant<T, decltype(warp)::value>(call, std::make_integer_sequence<int, variant_count>{});
+      return visit_row<variant_count>(plan.variant,
+                                      [&]<int I>() { return launch_row<I, T, decltype(warp)::value>(call); });
     });
   });
 }

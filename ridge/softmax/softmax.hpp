@@ -1,8 +1,8 @@
 // softmax and log_softmax over the last axis: y = exp(x - max) / sum exp(x - max), and its logarithm; and dx from y and
-// dy: y (dy - sum dy y), of the logarithm dy - exp(y) sum dy.
+// dy: y (dy - sum dy y), for the logarithm dy - exp(y) sum dy.
 //
-// Shapes    x and y of one shape, [..., cols], rank 1 to 8. Strides are free; rows that are contiguous and lie alike
-//           in x and y take the fast path, also where they start off a 16-byte boundary.
+// Shapes    x and y of one shape, [..., cols], rank 1 to 8. Strides are free; the fast path takes contiguous rows that
+//           are co-aligned in x and y, even if they do not start on a 16-byte boundary.
 // Types     f32 f16 bf16 f64; y has x's type. 16-bit types are computed in float32.
 // Values    The row's maximum is subtracted, so nothing overflows. A row of nothing but -inf gives NaN, as does a row
 //           with +inf or NaN; one element gives 1 (log: 0).
@@ -22,21 +22,21 @@ struct SoftmaxProblem {
   std::int64_t rows = 0, cols = 0;
   DType dtype = DType::f32;
   bool log = false, backward = false;
-  // Where they are not contiguous rows that start on 16 bytes. Backward: x is what y was, y is where dx goes.
+  // Layouts; if not given, contiguous rows that start on 16 bytes. Backward: x is that of y, and y is that of dx.
   std::optional<Rows> x = {}, y = {}, dy = {};
   bool operator==(const SoftmaxProblem&) const = default;
 
-  // What the views need; refuses shapes or dtypes that differ and partial overlap.
+  // The problem of these views; refuses shapes or dtypes that differ and partial overlap.
   RIDGE_API static Result<SoftmaxProblem> of(bool log, const TensorView& x, const TensorView& y);
   RIDGE_API static Result<SoftmaxProblem> of_gradient(bool log, const TensorView& dy, const TensorView& y,
                                                       const TensorView& dx);
-  RIDGE_API std::string text() const;  // what explain() says of it
+  RIDGE_API std::string text() const;  // as in explain()
 };
 
 class SoftmaxPlan {
  public:
-  // The views must be as planned; workspace_bytes() of workspace. Those without one are for plans that need none: of
-  // all problems but a few rows that are split over many blocks.
+  // The views must be as planned, and the workspace have workspace_bytes(). The overloads without one are for plans
+  // that need none: for all problems but a few multi-block rows.
   RIDGE_API Status run(const TensorView& x, const TensorView& y, Workspace, Stream) const;
   RIDGE_API Status run_gradient(const TensorView& dy, const TensorView& y, const TensorView& dx, Workspace,
                                 Stream) const;
@@ -47,7 +47,7 @@ class SoftmaxPlan {
   RIDGE_API Explanation explain() const;
   std::size_t workspace_bytes() const { return workspace; }
 
-  SoftmaxProblem problem;  // x and y given
+  SoftmaxProblem problem;  // with x and y
   DeviceInfo device;
   int variant = 0;            // row of the table in variants.hpp
   std::int64_t grid = 0;      // blocks

@@ -1,5 +1,5 @@
-// Rows of a few columns, without gaps between them: a thread has a row, which the block brought to shared memory with
-// its others as one span.
+// Rows of a few columns, without gaps between them: a block loads its rows to shared memory as one span, then a thread
+// works on a row.
 #pragma once
 #include <ridge/softmax/element.cuh>
 #include <ridge/softmax/launch.cuh>
@@ -9,16 +9,16 @@
 
 namespace ridge::softmax_detail {
 
-// The places of a thread's row in shared memory, in the order of SpanRow, for passes that are unrolled: an access is a
-// comparison, a choice of two addresses, and a constant distance from it.
-template <class T> struct SpanPlaces {
+// Addresses of the elements of a thread's row in shared memory, in the order of SpanRow, for unrolled passes: an access
+// is a comparison, a choice of two addresses, and a constant offset from it.
+template <class T> struct SpanPositions {
   static constexpr unsigned size = sizeof(T);
   char* room;
-  unsigned before, behind;  // bytes to elements before the row's end, and to those that went around it
-  unsigned cols, wrap;      // the latter from element `wrap` on
+  unsigned before, behind;  // byte offsets for elements before the order wraps around the row's end, and after it
+  unsigned cols, wrap;      // it wraps at element `wrap`
 
-  // row: where it begins in the room, in elements
-  __device__ __forceinline__ SpanPlaces(T* shared, int row, const tile::SpanRow<T>& own)
+  // row: its start in the room, in elements
+  __device__ __forceinline__ SpanPositions(T* shared, int row, const tile::SpanRow<T>& own)
       : room(reinterpret_cast<char*>(shared)),
         before((static_cast<unsigned>(row) + own.start) * size),
         behind(before - own.cols * size),
@@ -31,18 +31,18 @@ template <class T> struct SpanPlaces {
     const unsigned from = static_cast<unsigned>(j) < wrap ? before : behind;
     return *reinterpret_cast<T*>(room + static_cast<int>(from + static_cast<unsigned>(j) * size));
   }
-  // The same row, unknown to the compiler: it would keep every place of one pass for the next, in registers.
-  __device__ __forceinline__ SpanPlaces again() const {
-    SpanPlaces row = *this;
+  // The same row, hidden from the compiler, which would keep every address of one pass in a register for the next.
+  __device__ __forceinline__ SpanPositions again() const {
+    SpanPositions row = *this;
     tile::make_opaque(row.wrap);
     return row;
   }
 };
 
-// A row of any values, in place: of f64, or one whose greatest element ScaledExponential does not take.
+// softmax of a row in place, for any values: of f64, or a row whose greatest element ScaledExponential does not take.
 template <class T> __device__ void softmax_span_any_row(T* row, const tile::SpanRow<T>& own, bool log) {
   using X = Compute<T>;
-  const bool keeps = std::is_same_v<T, X> && !log;  // exponentials, where they are in place as they are in registers
+  const bool keeps = std::is_same_v<T, X> && !log;  // whether exponentials are stored in place, without rounding
   const int cols = static_cast<int>(own.cols);
   X max = tile::minus_infinity<X>, sum = 0;
 #pragma unroll 1
@@ -63,14 +63,14 @@ template <class T> __device__ void softmax_span_any_row(T* row, const tile::Span
   }
 }
 
-// A row in registers, in place.
+// softmax of a row in place, by way of registers.
 template <class T>
 __device__ __forceinline__ void softmax_span_row(T* room, int row, const tile::SpanRow<T>& own, bool log) {
   constexpr int most = tile::span_most_cols;
-  const SpanPlaces<T> places(room, row, own);
+  const SpanPositions<T> positions(room, row, own);
   float e[most], max = tile::minus_infinity<float>, sum = 0;
-  tile::for_elements<most>(places.cols, [&](int j, bool has) {
-    e[j] = has ? float(places[j]) : tile::minus_infinity<float>;  // adds nothing
+  tile::for_elements<most>(positions.cols, [&](int j, bool has) {
+    e[j] = has ? float(positions[j]) : tile::minus_infinity<float>;  // adds nothing
     max = tile::greater(max, e[j]);
   });
   if (!tile::ScaledExponential::takes(max)) {
@@ -79,7 +79,7 @@ __device__ __forceinline__ void softmax_span_row(T* room, int row, const tile::S
   }
   const tile::ScaledExponential exponential(tile::softmax_base(max));
   const auto add_terms = [&](auto as_log) {
-    tile::for_elements<most>(places.cols, [&](int j, bool) {
+    tile::for_elements<most>(positions.cols, [&](int j, bool) {
       const float term = exponential(e[j]);
       sum += term;
       e[j] = as_log ? e[j] - exponential.base : term;
@@ -88,7 +88,7 @@ __device__ __forceinline__ void softmax_span_row(T* room, int row, const tile::S
   if (log) add_terms(std::true_type{});
   else add_terms(std::false_type{});
   const float scale = log ? 1.0f : __fdividef(1.0f, sum), shift = log ? -exponential.log_of_sum(sum) : 0.0f;
-  const SpanPlaces<T> again = places.again();
+  const SpanPositions<T> again = positions.again();
   tile::for_elements<most>(again.cols, [&](int j, bool has) {
     if (has) again[j] = T(fmaf(e[j], scale, shift));
   });
@@ -96,7 +96,7 @@ __device__ __forceinline__ void softmax_span_row(T* room, int row, const tile::S
 
 // y[r][:] = softmax(x[r][:])                                        x: [rows, cols], y: [rows, cols], without gaps
 // Preconditions: cols <= span_most_cols; gridDim.x * rows_of_block covers rows, rows_of_block is a multiple of
-// span_pair; x and y lie alike on 16-byte units; footprint().smem of dynamic shared memory. y may be x.
+// span_pair; x and y are co-aligned on 16 bytes; footprint().smem of dynamic shared memory. y may be x.
 template <class Policy, class T>
 __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     softmax_span(const T* x, T* y, std::int64_t rows, int cols, int rows_of_block, bool log) {
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
   const int here = static_cast<int>(::min(rows - first, std::int64_t{rows_of_block}));
   T* room = simt::dynamic_shared<T>();
   const tile::RowSpan<T> span(x + first * cols, here * cols);
-  span.template bring<threads>(x + first * cols, room);
+  span.template load<threads>(x + first * cols, room);
   __syncthreads();
 
   const tile::SpanRow<T> own(cols);
@@ -115,11 +115,11 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
     else softmax_span_row(room, row, own, log);
   }
   __syncthreads();
-  span.template send<threads>(room, y + first * cols);
+  span.template store<threads>(room, y + first * cols);
 }
 
-// dx of both.                                                       y, dy, dx: [rows, cols], without gaps
-// Preconditions: as above, of all three. dx may be y or dy.
+// dx of softmax and log_softmax.                                    y, dy, dx: [rows, cols], without gaps
+// Preconditions: as above, for all three. dx may be y or dy.
 template <class Policy, class T>
 __global__ void __launch_bounds__(Policy::config.threads)
     softmax_gradient_span(const T* y, const T* dy, T* dx, std::int64_t rows, int cols, int rows_of_block, bool log) {
@@ -131,8 +131,8 @@ __global__ void __launch_bounds__(Policy::config.threads)
   T* room_y = simt::dynamic_shared<T>();
   T* room_dy = room_y + tile::span_room(rows_of_block, cols, sizeof(T)) / static_cast<int>(sizeof(T));
   const tile::RowSpan<T> span(y + first * cols, here * cols);
-  span.template bring<threads>(y + first * cols, room_y);
-  span.template bring<threads>(dy + first * cols, room_dy);
+  span.template load<threads>(y + first * cols, room_y);
+  span.template load<threads>(dy + first * cols, room_dy);
   __syncthreads();
 
   const tile::SpanRow<T> own(cols);
@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(Policy::config.threads)
     }
   }
   __syncthreads();
-  span.template send<threads>(room_y, dx + first * cols);
+  span.template store<threads>(room_y, dx + first * cols);
 }
 
 namespace span {

@@ -1,11 +1,11 @@
-// Rows of a few columns, without gaps between them: a block brings its rows to shared memory as one span.
+// Rows of a few columns, without gaps between them: a block loads its rows to shared memory as one span.
 #pragma once
 #include <ridge/softmax/rows.hpp>
 #include <ridge/tile/row_span.hpp>
 
 namespace ridge::softmax_detail::span {
 
-// Rows that a block brings at a time: 8 KB of them, where that leaves a multiprocessor eight blocks.
+// The rows that a block loads at a time: 8 KB, if that leaves eight blocks for each multiprocessor.
 inline int rows_of_block(const Config& c, const SoftmaxProblem& p, const DeviceInfo& device) {
   constexpr std::int64_t bytes = 8192, blocks_per_sm = 8;
   const std::int64_t tensors = p.backward ? 2 : 1;
@@ -29,7 +29,7 @@ inline std::string fits(const Variant& row, const SoftmaxProblem& p, const Devic
            std::to_string(tile::span_most_cols);
   for (const auto* rows : {&p.x, &p.y, &p.dy})
     if (*rows && p.rows > 1 && (*rows)->pitch() != p.cols) return "there are gaps between rows";
-  if (p.x->phase % element_bytes(p)) return "a tensor starts off its own elements' size";
+  if (p.x->alignment_offset % element_bytes(p)) return "a tensor starts off its own elements' size";
   if (!all_co_aligned(p)) return "the tensors start at different distances from 16-byte boundaries";
   return refuse_smem(footprint(row, p, device).smem, device);
 }
@@ -42,7 +42,7 @@ inline roofline::Kernel model(const Variant& row, const SoftmaxProblem& p, const
   k.trip_bytes = row_bytes(p) * iterations * c.threads * (p.backward ? 2 : 1);
   k.block_us += 0.03 * cols * iterations;  // a thread's elements follow one another
   if (p.backward) k.memory_share = 0.87;
-  if (p.dtype != f64)  // instructions, four warps' at a time: of an element, and of a row
+  if (p.dtype != f64)  // instructions of an element and of a row, four warps at a time
     k.clocks = (20 * cols + 60) / 128 * static_cast<double>(p.rows);
   return k;
 }

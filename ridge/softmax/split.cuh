@@ -1,21 +1,21 @@
-// Few long rows: each is split over many blocks. A first kernel leaves what is to be known of every slice, a second one
-// brings the slices of its row together, in the same order in every block, and writes its own.
+// Multi-block rows: few long rows, each split over many blocks. A first kernel writes the partial results of every
+// slice; in a second one, each block merges those of its row, all in the same order, and writes its slice.
 #pragma once
 #include <ridge/softmax/vector.cuh>
-#include <ridge/tile/overlap.cuh>
+#include <ridge/tile/dependent_launch.cuh>
 #include <ridge/tile/row_slices.cuh>
 
 namespace ridge::softmax_detail {
 
 // partials[row][slice] = maximum and sum of x's slice       x: [rows, cols], pitch between rows
-// Preconditions: gridDim.x == rows * of.of_row; rows start on their elements' size.
+// Preconditions: gridDim.x == rows * of.of_row; rows are aligned to their elements' size.
 template <class Policy, class T, int Warp>
 __global__ void __launch_bounds__(Policy::config.threads)
     softmax_split_sums(const T* x, tile::OnlineSoftmax<float>* partials, std::int64_t cols, std::int64_t pitch,
                        tile::Slices of) {
   constexpr int threads = Policy::config.threads;
   __shared__ tile::RowScratch<tile::OnlineSoftmax<float>, threads, Warp> scratch;
-  tile::let_next_begin();
+  tile::launch_dependents();
   const tile::SliceOfBlock mine(of, cols);
   x += mine.row * pitch + mine.begin;
   const auto seen = tile::row_reduce<threads, Warp>(
@@ -35,28 +35,28 @@ __global__ void __launch_bounds__(Policy::config.threads)
   x += mine.row * pitch_x + mine.begin;
   y += mine.row * pitch_y + mine.begin;
   const VectorPart<threads, T> part(x, mine.size);
-  tile::await_last();
+  tile::grid_dependency_wait();
   auto seen = tile::OnlineSoftmax<float>::nothing();
   partials += mine.row * of.of_row;
   for (int i = static_cast<int>(threadIdx.x); i < of.of_row; i += threads) seen = tile::merge(seen, partials[i]);
   seen = tile::row_reduce<threads, Warp>(
       seen, [](auto a, auto b) { return tile::merge(a, b); }, scratch);
   const Normalise<float> normalise(seen.max, seen.sum, log);
-  const bool alike =
-      (reinterpret_cast<std::uintptr_t>(x) - reinterpret_cast<std::uintptr_t>(y)) % tile::unit_bytes == 0;
-  if (alike) part.write(x, y, normalise);
+  const bool is_co_aligned =
+      (reinterpret_cast<std::uintptr_t>(x) - reinterpret_cast<std::uintptr_t>(y)) % vector_bytes == 0;
+  if (is_co_aligned) part.write(x, y, normalise);
   else part.write_elements(x, y, normalise);
 }
 
-// partials[row][slice] = the slice's part of the sum that dx takes       y, dy: [rows, cols], pitches between rows
-// Preconditions: as above, of y and dy, whose rows lie alike on 16-byte units.
+// partials[row][slice] = the slice's part of dx's sum                    y, dy: [rows, cols], pitches between rows
+// Preconditions: as above, for y and dy, whose rows are co-aligned on 16 bytes.
 template <class Policy, class T, int Warp>
 __global__ void __launch_bounds__(Policy::config.threads)
     softmax_split_gradient_sums(const T* y, const T* dy, float* partials, std::int64_t cols, std::int64_t pitch_y,
                                 std::int64_t pitch_dy, tile::Slices of, bool log) {
-  constexpr int threads = Policy::config.threads, V = tile::unit_elements<T>;
+  constexpr int threads = Policy::config.threads, V = tile::vector_elements<T>;
   __shared__ tile::RowScratch<float, threads, Warp> scratch;
-  tile::let_next_begin();
+  tile::launch_dependents();
   const tile::SliceOfBlock mine(of, cols);
   y += mine.row * pitch_y + mine.begin;
   dy += mine.row * pitch_dy + mine.begin;
@@ -65,10 +65,10 @@ __global__ void __launch_bounds__(Policy::config.threads)
   VectorPart<threads, T>(dy, mine.size)
       .for_each(
           dy,
-          [&](const simt::vec<T, V>& unit, std::int64_t at) {
+          [&](const simt::vec<T, V>& vector, std::int64_t at) {
             const auto other = simt::load<V>(y + at);
 #pragma unroll
-            for (int v = 0; v < V; ++v) sum += gradient.term(float(other[v]), float(unit[v]));
+            for (int v = 0; v < V; ++v) sum += gradient.term(float(other[v]), float(vector[v]));
           },
           [&](std::int64_t i) { sum += gradient.term(float(y[i]), float(dy[i])); });
   sum = tile::row_reduce<threads, Warp>(
@@ -77,20 +77,20 @@ __global__ void __launch_bounds__(Policy::config.threads)
 }
 
 // dx of the slice                                           y, dy, dx: [rows, cols], pitches between rows
-// Preconditions: as above, of all three. dx may be y or dy.
+// Preconditions: as above, for all three. dx may be y or dy.
 template <class Policy, class T, int Warp>
 __global__ void __launch_bounds__(Policy::config.threads)
     softmax_split_gradient_write(const T* y, const T* dy, T* dx, const float* partials, std::int64_t cols,
                                  std::int64_t pitch_y, std::int64_t pitch_dy, std::int64_t pitch_dx, tile::Slices of,
                                  bool log) {
-  constexpr int threads = Policy::config.threads, V = tile::unit_elements<T>;
+  constexpr int threads = Policy::config.threads, V = tile::vector_elements<T>;
   __shared__ tile::RowScratch<float, threads, Warp> scratch;
   const tile::SliceOfBlock mine(of, cols);
   y += mine.row * pitch_y + mine.begin;
   dy += mine.row * pitch_dy + mine.begin;
   dx += mine.row * pitch_dx + mine.begin;
   const Gradient<float> gradient{log};
-  tile::await_last();
+  tile::grid_dependency_wait();
   float sum = 0;
   partials += mine.row * of.of_row;
   for (int i = static_cast<int>(threadIdx.x); i < of.of_row; i += threads) sum += partials[i];
@@ -99,11 +99,11 @@ __global__ void __launch_bounds__(Policy::config.threads)
   VectorPart<threads, T>(dy, mine.size)
       .for_each(
           dy,
-          [&](simt::vec<T, V> unit, std::int64_t at) {
+          [&](simt::vec<T, V> vector, std::int64_t at) {
             const auto other = simt::load<V>(y + at);
 #pragma unroll
-            for (int v = 0; v < V; ++v) unit[v] = T(gradient.dx(float(other[v]), float(unit[v]), sum));
-            simt::store_streaming(dx + at, unit);
+            for (int v = 0; v < V; ++v) vector[v] = T(gradient.dx(float(other[v]), float(vector[v]), sum));
+            simt::store_streaming(dx + at, vector);
           },
           [&](std::int64_t i) { dx[i] = T(gradient.dx(float(y[i]), float(dy[i]), sum)); });
 }
@@ -116,9 +116,9 @@ template <class Policy, class T, int Warp> static Status launch(const Forward<T>
   const Slices slices = slices_of(Policy::config, p, call.plan.device);
   auto* partials = static_cast<tile::OnlineSoftmax<float>*>(call.workspace);
   RIDGE_TRY(simt::launch(at, softmax_split_sums<Policy, T, Warp>, call.x, partials, p.cols, p.x->pitch(), slices));
-  return launch_dependent(call, at, softmax_split_write<Policy, T, Warp>, call.x, call.y,
-                          static_cast<const tile::OnlineSoftmax<float>*>(partials), p.cols, p.x->pitch(), p.y->pitch(),
-                          slices, p.log);
+  return tile::launch_dependent(call.plan.device.cc, at, softmax_split_write<Policy, T, Warp>, call.x, call.y,
+                                static_cast<const tile::OnlineSoftmax<float>*>(partials), p.cols, p.x->pitch(),
+                                p.y->pitch(), slices, p.log);
 }
 
 template <class Policy, class T, int Warp> static Status launch(const Backward<T>& call) {
@@ -128,9 +128,9 @@ template <class Policy, class T, int Warp> static Status launch(const Backward<T
   auto* partials = static_cast<float*>(call.workspace);
   RIDGE_TRY(simt::launch(at, softmax_split_gradient_sums<Policy, T, Warp>, call.y, call.dy, partials, p.cols,
                          p.x->pitch(), p.dy->pitch(), slices, p.log));
-  return launch_dependent(call, at, softmax_split_gradient_write<Policy, T, Warp>, call.y, call.dy, call.dx,
-                          static_cast<const float*>(partials), p.cols, p.x->pitch(), p.dy->pitch(), p.y->pitch(),
-                          slices, p.log);
+  return tile::launch_dependent(call.plan.device.cc, at, softmax_split_gradient_write<Policy, T, Warp>, call.y, call.dy,
+                                call.dx, static_cast<const float*>(partials), p.cols, p.x->pitch(), p.dy->pitch(),
+                                p.y->pitch(), slices, p.log);
 }
 
 }  // namespace split

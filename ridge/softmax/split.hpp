@@ -1,5 +1,5 @@
-// Few long rows, each split over many blocks: a first kernel leaves what is to be known of every slice, a second one
-// brings the slices of its row together and writes its own.
+// Multi-block rows: few long rows, each split over many blocks. A first kernel writes the partial results of every
+// slice; in a second one, each block merges those of its row and writes its slice.
 #pragma once
 #include <ridge/softmax/rows.hpp>
 #include <ridge/softmax/vector.hpp>
@@ -9,9 +9,9 @@ namespace ridge::softmax_detail::split {
 
 using tile::Slices;
 
-// Slices of a vector for each thread and more, and two blocks for each multiprocessor.
+// Slices of at least one vector for each thread, and at most two blocks for each multiprocessor.
 inline Slices slices_of(const Config& c, const SoftmaxProblem& p, const DeviceInfo& device) {
-  constexpr std::int64_t blocks_per_sm = 2, least_sms = 8;  // a CPU of few cores has the blocks of a small device
+  constexpr std::int64_t blocks_per_sm = 2, least_sms = 8;  // a CPU with few cores counts as a small device
   const std::int64_t least = std::int64_t{c.threads} * vector_bytes / element_bytes(p);
   return tile::slices_of(p.rows, p.cols, least, std::max<std::int64_t>(device.sms, least_sms) * blocks_per_sm);
 }
@@ -27,7 +27,7 @@ inline std::string fits(const Variant& row, const SoftmaxProblem& p, const Devic
   return {};
 }
 
-// Of each slice the first kernel leaves maximum and sum in the workspace, or, of gradients, a sum.
+// The workspace has the first kernel's maximum and sum of each slice; for gradients, its sum.
 inline Footprint footprint(const Variant& row, const SoftmaxProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   const std::int64_t blocks = is_empty(p) ? 0 : p.rows * slices_of(c, p, device).of_row;
@@ -41,7 +41,7 @@ inline roofline::Kernel model(const Variant& row, const SoftmaxProblem& p, const
   const Config& c = row.config;
   roofline::Kernel k = kernel_of(row, footprint(row, p, device), p);
   read_again(k, 1, k.cost.bytes_read / device.sms * device.sms,
-             device);  // by the second kernel: all rows are under way
+             device);  // by the second kernel: all rows are in flight
   const double of_vector = vector_bytes / static_cast<double>(element_bytes(p));
   k.trips =
       2 * std::ceil(static_cast<double>(slices_of(c, p, device).cols) / (of_vector * c.threads * vector::in_flight)) +
@@ -49,8 +49,8 @@ inline roofline::Kernel model(const Variant& row, const SoftmaxProblem& p, const
   k.trip_bytes = static_cast<double>(vector::in_flight * vector_bytes) * c.threads;
   if (element_bytes(p) == 2) k.block_us *= 1.35;  // twice the elements in a vector
   k.launches = 2;
-  k.serial_us = 0.5;  // the second one waits for the last block of the first, and its beginning lies behind that
-  // A warp's elements are a line of 128 bytes, or half of one: an estimate.
+  k.serial_us = 0.5;  // the second kernel waits for the last block of the first; its start is hidden
+  // A warp's access is a line of 128 bytes, or half of one: an estimate.
   if (!p.backward && !co_aligned(p, *p.y)) k.memory_share = element_bytes(p) == 2 ? 0.5 : 0.8;
   return k;
 }

@@ -1,4 +1,4 @@
-// The row is read more than once, element by element: the textbook's steps, and any strides.
+// Rows that are read two or three times, element by element: the textbook's steps, and any strides.
 #pragma once
 #include <ridge/core/rows.hpp>
 #include <ridge/softmax/element.cuh>
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(Policy::config.threads)
   using Team = tile::BlockRows<Policy::config.threads, Policy::config.rows, Warp>;
   __shared__ typename Team::template Scratch<X> scratch_max, scratch_sum;
   const std::int64_t row = Team::row();
-  if (row >= rows) return;  // all lanes of a row
+  if (row >= rows) return;  // all lanes of the row
   x += row * pitch_x;
   y += row * pitch_y;
   X max = tile::minus_infinity<X>, sum = 0;
@@ -76,8 +76,8 @@ template <class P> struct StridedRows {
   std::int64_t step;
 };
 
-// The row is read twice, by one thread or a block.              y, dy, dx: [rows, cols], any strides
-// Precondition: gridDim.x * Team::rows covers rows. dx may be y or dy: a thread reads what it writes itself.
+// dx; one thread or a block reads the row twice.                y, dy, dx: [rows, cols], any strides
+// Precondition: gridDim.x * Team::rows covers rows. dx may be y or dy: a thread reads only what it writes itself.
 template <class Team, class T>
 __global__ void __launch_bounds__(Team::threads)
     softmax_gradient_streaming(StridedRows<const T> y, StridedRows<const T> dy, StridedRows<T> dx, std::int64_t rows,

@@ -19,12 +19,12 @@ inline Footprint footprint(const Variant& row, const SoftmaxProblem& p, const De
   return {.grid = is_empty(p) ? 0 : ceil_div(p.rows, rows_per_block(c)), .threads = c.threads, .registers = registers};
 }
 
-// How often a thread goes to memory and waits, in all passes. Loads of the first pass of three and of the writing pass
-// follow one another by fours (the compiler unrolls them), those of a running maximum and sum one by one.
+// How often a thread waits for memory, in all passes. The first pass of three and the writing pass have four loads in
+// flight (the compiler unrolls them), a pass with a running maximum and sum has one.
 inline double trips(const Config& c, const SoftmaxProblem& p) {
   const double cols = static_cast<double>(p.cols), per_thread = std::ceil(cols / lanes(c)),
                by_fours = std::ceil(per_thread / 4);
-  if (c.algorithm == Algorithm::naive) return cols;  // of three, neighbouring rows leave a third in the cache
+  if (c.algorithm == Algorithm::naive) return cols;  // a third of the trips; others hit the cache
   return c.algorithm == Algorithm::three_pass ? 3 * by_fours : per_thread + by_fours;
 }
 

@@ -1,5 +1,5 @@
-// softmax and log_softmax as models have them: what `ridge bench --sweep` draws. Scores of attention that is not one
-// kernel, words to choose from, experts and classes.
+// The distribution of problems that `ridge bench --sweep` draws from: softmax and log_softmax as in models, over scores
+// of unfused attention, vocabularies, experts and classes.
 #pragma once
 #include <ridge/check/case.hpp>
 #include <ridge/check/draw.hpp>
@@ -11,7 +11,7 @@ namespace ridge::softmax_detail {
 
 using check::Draw;
 
-// Words' number: those of well-known models, or any.
+// The size of a vocabulary: of a well-known model, or any.
 inline std::int64_t drawn_words(Draw& d) {
   return d.pick<std::int64_t>(
       {{15, 32000}, {15, 50257}, {10, 50304}, {20, 128256}, {10, 151936}, {5, 256000}, {25, d.size(30000, 260000)}});
@@ -21,7 +21,7 @@ inline std::string draw(Draw& d) {
   enum Use { scores, words, choices };
   std::int64_t rows = 0, cols = 0;
   switch (d.pick<Use>({{45, scores}, {35, words}, {20, choices}})) {
-    case scores:  // sequences, heads and queries, over keys: as long as sequences are
+    case scores:  // rows are sequences, heads and queries; columns are keys, as many as a sequence has
       rows = d.log_uniform(1, 1 << 20);
       cols = d.chance(70) ? d.size(16, 16384) : d.log_uniform(1, 16384);
       break;
@@ -29,12 +29,12 @@ inline std::string draw(Draw& d) {
       rows = d.chance(50) ? d.log_uniform(1, 128) : d.size(128, 16384);
       cols = drawn_words(d);
       break;
-    case choices:  // of an expert for each token, of a class for each picture or point
+    case choices:  // of an expert for each token, or of a class for each image or point
       rows = d.log_uniform(1, 1 << 20);
       cols = d.chance(50) ? d.pick<std::int64_t>({{1, 8}, {1, 64}, {1, 128}, {1, 256}, {1, 1000}}) : 2 + d.below(254);
       break;
   }
-  const DType dtype = d.pick<DType>({{45, bf16}, {15, f16}, {38, f32}, {2, f64}});  // of scores and words often float32
+  const DType dtype = d.pick<DType>({{45, bf16}, {15, f16}, {38, f32}, {2, f64}});  // often float32
   const bool backward = d.chance(30);
   const char* place =
       backward ? "" : d.pick<const char*>({{82, ""}, {8, "inplace"}, {6, "packed"}, {2, "offset"}, {2, "padded"}});

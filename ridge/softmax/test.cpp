@@ -38,7 +38,7 @@ TEST(SoftmaxPlan, RowsOfAFewColumnsAreBroughtAsOneSpan) {
         EXPECT_EQ(chosen({.rows = 1000000, .cols = cols, .dtype = dtype, .backward = backward}),
                   dtype == f32 && backward && cols == 32 ? "warp_16" : "span_32")
             << cols;
-  EXPECT_EQ(chosen({.rows = 10000, .cols = 17}), "warp_16");  // too few for a thread each
+  EXPECT_EQ(chosen({.rows = 10000, .cols = 17}), "warp_16");  // too few for one thread per row
   EXPECT_EQ(chosen({.rows = 65536, .cols = 64}), "warp_16");  // half of a warp's lanes would idle
   SoftmaxProblem p{.rows = 8, .cols = 17, .x = Rows::contiguous(8, 17), .y = Rows::contiguous(8, 17)};
   p.x->outer.stride[0] = 20;
@@ -54,7 +54,7 @@ TEST(SoftmaxPlan, AFewLongRowsAreSplitOverTheDevice) {
       EXPECT_EQ(chosen(one), "split");
       EXPECT_EQ(chosen({.rows = 7, .cols = 1000003, .dtype = dtype, .backward = backward}), "split");
       const auto plan = plan_softmax(one, *device_model("H200"));
-      EXPECT_EQ(plan->grid, 264);  // slices of whole lines, on two blocks of each of 132 multiprocessors
+      EXPECT_EQ(plan->grid, 264);  // slices of whole lines, two blocks for each of 132 multiprocessors
       EXPECT_EQ(plan->workspace_bytes(), 264 * sizeof(float) * (backward ? 1 : 2));
     }
   const auto refused = plan_softmax({.rows = 1, .cols = 2000}, *device_model("H200"), {.variant = "split"});
@@ -75,7 +75,7 @@ TEST(Softmax, ASplitRowNeedsItsWorkspace) {
   for (const float e : y) ASSERT_NEAR(e, 1.0 / 50000, 1e-10);
 }
 
-// As of a view with gaps between its rows, and a result without.
+// x is a view with gaps between its rows, y has none.
 template <class T> void check_split_rows_apart(double tolerance) {
   constexpr std::int64_t rows = 3, cols = 30011, pitch = cols + 3;
   std::vector<T> x(rows * pitch), y(rows * cols);
@@ -125,7 +125,7 @@ TEST(SoftmaxPlan, LongRowsLieInAClusterOnHopper) {
   EXPECT_EQ(chosen({.rows = 1024, .cols = 131072, .dtype = bf16}), "block_8kx2");
   EXPECT_EQ(chosen({.rows = 4096, .cols = 50257, .backward = true}), "ring_512x4");
   EXPECT_EQ(chosen({.rows = 4096, .cols = 50257, .dtype = bf16, .backward = true}), "ring_512x2");
-  for (const std::int64_t cols : {114688, 114692, 131072, 220000})  // from 114,688 on without room for a row ahead
+  for (const std::int64_t cols : {114688, 114692, 131072, 220000})  // from 114,688 on, no row in flight
     EXPECT_EQ(chosen({.rows = 1024, .cols = cols, .backward = true}), "ring_512x8") << cols;
   EXPECT_EQ(chosen({.rows = 1024, .cols = 131072}, "A100"), "vec4");
 }
@@ -172,7 +172,7 @@ TEST(SoftmaxPlan, ARefusalSaysWhy) {
   auto plan = plan_softmax({.rows = 8, .cols = 5000}, *device_model("H200"), {.variant = "warp_32"});
   EXPECT_EQ(
       plan.error().message(),
-      "softmax: variant is warp_32; it must be another one here: a row has 1250 units of 16 bytes, and 32 are kept");
+      "softmax: variant is warp_32; it must be another one here: a row has 1250 vectors of 16 bytes, and 32 are kept");
   plan = plan_softmax({.rows = 8, .cols = 8, .dtype = i32}, *device_model("H200"));
   EXPECT_EQ(plan.error().message(), "softmax: dtype is i32; it must be one of f32 f16 bf16 f64");
 }
@@ -190,15 +190,15 @@ TEST(Softmax, LeadingAxesThatDoNotMerge) {  // a transposed batch: [2, 3, 40] se
   }
 }
 
-// A probability is at most 1, so its logarithm at most 0: of one element, and of one beside which others vanish,
-// however base and sum are rounded. By every row of the table.
+// A probability is at most 1, so its logarithm at most 0, however base and sum are rounded: for rows of one element,
+// and for an element beside which all others vanish. By every variant.
 TEST(Softmax, LogarithmsAreNotAboveZero) {
   for (const std::int64_t cols : {1, 3, 32, 100, 1000, 5000, 20000})
     for (const softmax_detail::Variant& row : softmax_detail::variants) {
       constexpr std::int64_t rows = 64;
       const SoftmaxProblem problem{.rows = rows, .cols = cols, .dtype = f32, .log = true};
       auto plan = plan_softmax(problem, cpu(), {.variant = std::string(row.name)});
-      if (!plan) continue;  // another row's
+      if (!plan) continue;  // not for this variant
       std::vector<float> x(static_cast<std::size_t>(rows * cols), -1e5f), y(x.size(), 1);
       for (std::int64_t r = 0; r < rows; ++r) x[r * cols + r % cols] = 0.37f + 1234.567f * static_cast<float>(r);
       std::vector<std::byte> workspace(plan->workspace_bytes());

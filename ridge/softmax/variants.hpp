@@ -1,4 +1,4 @@
-// The table of softmax kernels. What a row's kernel needs, takes and costs is said by its family, in the header beside
+// The table of softmax kernels. A variant's family says what its kernel requires, takes and costs, in the header beside
 // its .cuh: streaming, vector, span, split, short, resident, sm90_ring.
 #pragma once
 #include <ridge/softmax/softmax.hpp>
@@ -14,34 +14,34 @@ enum class Algorithm : std::uint8_t {
   online,      // streaming: a block per row, two passes: maximum and sum together, write
   strided,     // streaming: online, any strides
   vector,      // the row is read twice, by 16-byte vectors
-  span,        // short rows without gaps: brought to shared memory as one span, then a thread per row
-  split,       // a few long rows, each split over many blocks, by two kernels
-  short_rows,  // several rows of a vector for each lane at a time
+  span,        // short rows without gaps: loaded to shared memory as one span, then a thread per row
+  split,       // multi-block rows: a few long ones, each split over many blocks, by two kernels
+  short_rows,  // several rows at a time, with one vector of each in a lane
   resident,    // the row is read once and kept on chip
-  ring,        // Hopper, gradients: rows pass through shared memory, ahead of those that work on them
+  ring,        // Hopper, gradients: rows are loaded to a ring in shared memory, of one block or of a cluster's
 };
 inline constexpr int algorithm_count = 10;
 
-// A resident row lies in 16-byte vectors: lane l keeps vectors l, l + lanes, l + 2 lanes, ... of it, the first
-// `in_registers` of them in registers and the rest in shared memory, where only that lane touches them.
+// A resident row is 16-byte vectors: lane l keeps vectors l, l + lanes, l + 2 lanes, ... of it, the first
+// `in_registers` of them in registers and the others in shared memory, where only that lane accesses them.
 struct Config {
   Algorithm algorithm = Algorithm::resident;
   int threads = 256;
-  int rows = 1;          // of a block, side by side; its threads are shared out evenly
+  int rows = 1;          // rows of a block, side by side; each has an equal share of the threads
   int in_registers = 0;  // vectors per lane
   int in_shared = 0;
-  int blocks_per_sm = 1;          // least residency asked of the compiler
+  int blocks_per_sm = 1;          // the least residency asked of the compiler
   int team = 0;                   // ring: threads that share a row
   int cluster = 1;                // blocks that share a row
   int rows_per_lane = 1;          // short rows
-  bool dependent_launch = false;  // forward, on Hopper it begins while the kernel before it ends (tile/overlap.cuh)
+  bool dependent_launch = false;  // programmatic dependent launch on Hopper, forward (tile/dependent_launch.cuh)
   bool operator==(const Config&) const = default;
 };
 
 struct Variant {
   std::string_view name, step;
   Config config;
-  double block_us;  // of a block besides its way to memory and back, measured on an H200 (bench/results/h200)
+  double block_us;  // a block's time besides its memory latency, measured on an H200 (bench/results/h200)
   Role role = Role::general;
 };
 
@@ -52,14 +52,14 @@ inline constexpr Variant variants[] = {
     {"warp_reduce", "a warp per row: no barrier, and short rows leave no threads without work", {.algorithm = Algorithm::three_pass, .rows = 8}, 0.25, Role::lesson},
     {"online", "maximum and sum in one pass: two reads instead of three", {.algorithm = Algorithm::online}, 0.25, Role::fallback},
     {"vec4", "16-byte accesses", {.algorithm = Algorithm::vector, .threads = 512}, 2.2},
-    {"span_32", "a few columns, no gaps: the block brings its rows as one span, then a thread has a row to itself", {.algorithm = Algorithm::span, .threads = 128, .blocks_per_sm = 7}, 0.8},
-    {"split", "a few long rows, each over many blocks: a kernel for their sums, and one that writes", {.algorithm = Algorithm::split, .threads = 512}, 1.2},
-    {"short_32", "of f32: a warp a row, four at a time", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .rows_per_lane = 4}, 0.9},
-    {"short_2k", "for a few rows: it begins while the kernel before it ends", {.threads = 512, .in_registers = 4, .dependent_launch = true}, 1.2},
+    {"span_32", "a few columns, no gaps: the block loads its rows as one span, then a thread has a row to itself", {.algorithm = Algorithm::span, .threads = 128, .blocks_per_sm = 7}, 0.8},
+    {"split", "multi-block rows, for a few long ones: a kernel for their sums, and one that writes", {.algorithm = Algorithm::split, .threads = 512}, 1.2},
+    {"short_32", "f32: a warp per row, four rows at a time", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .rows_per_lane = 4}, 0.9},
+    {"short_2k", "for a few rows: dependent launch, it begins while the kernel before it ends", {.threads = 512, .in_registers = 4, .dependent_launch = true}, 1.2},
     {"warp_16", "the row in half a warp's registers: one read, no barrier", {.threads = 128, .rows = 8, .in_registers = 1}, 0.7},
     {"warp_32", "the row in a warp's registers", {.threads = 128, .rows = 4, .in_registers = 1}, 0.75},
-    {"warp_128", "more registers of each lane", {.threads = 128, .rows = 4, .in_registers = 4}, 2.1},
-    {"warp_256", "more registers of each lane", {.threads = 128, .rows = 4, .in_registers = 8}, 1.1},
+    {"warp_128", "more registers in each lane", {.threads = 128, .rows = 4, .in_registers = 4}, 2.1},
+    {"warp_256", "more registers in each lane", {.threads = 128, .rows = 4, .in_registers = 8}, 1.1},
     {"block_512", "the row in a block's registers", {.threads = 64, .in_registers = 8}, 2.6},
     {"block_1k", "more threads", {.threads = 128, .in_registers = 8}, 2.6},
     {"block_2k", "more threads", {.threads = 256, .in_registers = 8}, 2.6},
@@ -68,7 +68,7 @@ inline constexpr Variant variants[] = {
     {"block_16k", "the widest row one multiprocessor holds", {.threads = 1024, .in_registers = 8, .in_shared = 8}, 3.0},
     {"block_8kx2", "the row in slices of two of Hopper's blocks", {.threads = 512, .in_registers = 8, .in_shared = 8, .blocks_per_sm = 2, .cluster = 2}, 3.4},
     {"block_8kx4", "of four", {.threads = 512, .in_registers = 8, .in_shared = 8, .blocks_per_sm = 2, .cluster = 4}, 5.0},
-    {"ring_512", "gradients: Hopper's copy engine brings rows to a ring in shared memory", {.algorithm = Algorithm::ring, .threads = 512, .team = 512}, 0},
+    {"ring_512", "gradients: Hopper's copy engine loads rows to a ring in shared memory", {.algorithm = Algorithm::ring, .threads = 512, .team = 512}, 0},
     {"ring_512x2", "the row in the shared memory of two blocks", {.algorithm = Algorithm::ring, .threads = 512, .team = 512, .cluster = 2}, 0},
     {"ring_512x4", "of four", {.algorithm = Algorithm::ring, .threads = 512, .team = 512, .cluster = 4}, 0},
     {"ring_512x8", "of eight", {.algorithm = Algorithm::ring, .threads = 512, .team = 512, .cluster = 8}, 0},
@@ -77,13 +77,13 @@ inline constexpr Variant variants[] = {
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
-// Of a block, those that share one row.
+// The threads of a block that share one row.
 constexpr int lanes(Config c) { return c.algorithm == Algorithm::ring ? c.team : c.threads / c.rows; }
 constexpr std::int64_t rows_per_block(Config c) {
   return c.algorithm == Algorithm::naive ? c.threads : c.rows * c.rows_per_lane;
 }
 
-// A row of the table as a type: nvcc takes no namespaced class value as a kernel's template argument.
+// A variant's configuration as a type: nvcc takes no namespaced class value as a kernel's template argument.
 template <int I> struct Policy { static constexpr Config config = variants[I].config; };
 
 }  // namespace ridge::softmax_detail

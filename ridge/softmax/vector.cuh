@@ -1,4 +1,4 @@
-// Rows too long to keep, by 16-byte vectors.
+// Rows too long to keep on chip, by 16-byte vectors.
 #pragma once
 #include <ridge/softmax/element.cuh>
 #include <ridge/softmax/launch.cuh>
@@ -6,66 +6,66 @@
 
 namespace ridge::softmax_detail {
 
-// A part of a row by 16-byte vectors, by a block's threads: [0, head) and [tail, cols) are not whole vectors.
+// A part of a row by 16-byte vectors and a block's threads. Elements [0, head) and [tail, cols) are in no whole vector.
 template <int Threads, class T> struct VectorPart {
   static constexpr int V = vector_bytes / sizeof(T);
   static constexpr int U = vector::in_flight;
-  std::int64_t cols, head, units, tail;
+  std::int64_t cols, head, vectors, tail;
 
   __device__ __forceinline__ VectorPart(const T* x, std::int64_t n) : cols(n) {
     const std::int64_t to_boundary =
         (vector_bytes - reinterpret_cast<std::uintptr_t>(x) % vector_bytes) % vector_bytes / sizeof(T);
     head = to_boundary < cols ? to_boundary : cols;
-    units = (cols - head) / V;
-    tail = head + units * V;
+    vectors = (cols - head) / V;
+    tail = head + vectors * V;
   }
 
-  // unit(vec, at) for the units of this thread, element(at) for its elements beside them.
-  template <class Unit, class Element>
-  __device__ __forceinline__ void for_each(const T* x, Unit&& unit, Element&& element) const {
+  // Calls on_vector(vec, at) for this thread's vectors and on_element(at) for its elements that are in none.
+  template <class OnVector, class OnElement>
+  __device__ __forceinline__ void for_each(const T* x, OnVector&& on_vector, OnElement&& on_element) const {
     std::int64_t u = threadIdx.x;
-    for (; u + (U - 1) * Threads < units; u += U * Threads) {
+    for (; u + (U - 1) * Threads < vectors; u += U * Threads) {
       simt::vec<T, V> several[U];
 #pragma unroll
       for (int k = 0; k < U; ++k) several[k] = simt::load<V>(x + head + (u + k * Threads) * V);
 #pragma unroll
-      for (int k = 0; k < U; ++k) unit(several[k], head + (u + k * Threads) * V);
+      for (int k = 0; k < U; ++k) on_vector(several[k], head + (u + k * Threads) * V);
     }
-    for (; u < units; u += Threads) unit(simt::load<V>(x + head + u * V), head + u * V);
-    for (std::int64_t i = threadIdx.x; i < head; i += Threads) element(i);
-    for (std::int64_t i = tail + threadIdx.x; i < cols; i += Threads) element(i);
+    for (; u < vectors; u += Threads) on_vector(simt::load<V>(x + head + u * V), head + u * V);
+    for (std::int64_t i = threadIdx.x; i < head; i += Threads) on_element(i);
+    for (std::int64_t i = tail + threadIdx.x; i < cols; i += Threads) on_element(i);
   }
 
-  // Maximum and sum of what this thread has: a unit's maximum first, so that the sum is rescaled once per unit.
+  // Maximum and sum of this thread's elements: a vector's maximum first, so that the sum is rescaled once per vector.
   __device__ __forceinline__ tile::OnlineSoftmax<float> seen(const T* x) const {
     auto seen = tile::OnlineSoftmax<float>::nothing();
     for_each(
         x,
-        [&](const simt::vec<T, V>& unit, std::int64_t) {
+        [&](const simt::vec<T, V>& vector, std::int64_t) {
           float max = seen.max;
 #pragma unroll
-          for (int v = 0; v < V; ++v) max = tile::greater(max, float(unit[v]));
+          for (int v = 0; v < V; ++v) max = tile::greater(max, float(vector[v]));
           const float base = tile::softmax_base(max);
           float sum = seen.sum * tile::exponential(seen.max - base);
 #pragma unroll
-          for (int v = 0; v < V; ++v) sum += tile::exponential(float(unit[v]) - base);
+          for (int v = 0; v < V; ++v) sum += tile::exponential(float(vector[v]) - base);
           seen = {max, sum};
         },
         [&](std::int64_t i) { seen.add(float(x[i])); });
     return seen;
   }
-  // x and y lie alike on 16-byte units.
+  // Precondition: x and y are co-aligned on 16 bytes.
   __device__ __forceinline__ void write(const T* x, T* y, const Normalise<float>& normalise) const {
     for_each(
         x,
-        [&](simt::vec<T, V> unit, std::int64_t at) {
+        [&](simt::vec<T, V> vector, std::int64_t at) {
 #pragma unroll
-          for (int v = 0; v < V; ++v) unit[v] = T(normalise(float(unit[v])));
-          simt::store_streaming(y + at, unit);
+          for (int v = 0; v < V; ++v) vector[v] = T(normalise(float(vector[v])));
+          simt::store_streaming(y + at, vector);
         },
         [&](std::int64_t i) { y[i] = T(normalise(float(x[i]))); });
   }
-  // Element by element, eight of them under way, wherever x and y lie.
+  // Element by element, eight of them in flight, for x and y of any alignment.
   __device__ __forceinline__ void write_elements(const T* x, T* y, const Normalise<float>& normalise) const {
 #pragma unroll 8
     for (std::int64_t i = threadIdx.x; i < cols; i += Threads) y[i] = T(normalise(float(x[i])));
@@ -73,8 +73,8 @@ template <int Threads, class T> struct VectorPart {
 };
 
 // y[r][:] = softmax(x[r][:]). The second read is served by the L2 cache as far as the rows
-// in flight fit there, so stores are told to leave it first.            x: [rows, cols]  y: [rows, cols]
-// Preconditions: gridDim.x == rows; rows of x and y lie alike on 16-byte units. y may be x.
+// in flight fit there, so stores are evict-first.                       x: [rows, cols]  y: [rows, cols]
+// Preconditions: gridDim.x == rows; rows of x and y are co-aligned on 16 bytes. y may be x.
 template <class Policy, class T, int Warp>
 __global__ void __launch_bounds__(Policy::config.threads)
     softmax_vector(const T* x, T* y, std::int64_t cols, std::int64_t pitch_x, std::int64_t pitch_y, bool log) {

@@ -1,10 +1,10 @@
-// Rows too long to keep, read twice by 16-byte vectors.
+// Rows too long to keep on chip, read twice by 16-byte vectors.
 #pragma once
 #include <ridge/softmax/rows.hpp>
 
 namespace ridge::softmax_detail::vector {
 
-inline constexpr int in_flight = 4;  // vectors of a thread at once
+inline constexpr int in_flight = 4;  // a thread's vectors
 
 inline std::string fits(const Variant&, const SoftmaxProblem& p, const DeviceInfo&) {
   if (p.backward) return "it has no gradient";

@@ -1,4 +1,4 @@
-// What the command line's check and bench know of transpose and permute.
+// Registers the cases of transpose and permute for the command line's check and bench.
 #include <ridge/transpose/cases.hpp>
 
 namespace ridge::transpose_detail {

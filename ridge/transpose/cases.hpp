@@ -10,7 +10,7 @@
 
 namespace ridge::transpose_detail {
 
-// transpose: rows x cols, or batch of them. permute: d0 x d1 x ...
+// transpose: rows x cols, or a batch of them. permute: d0 x d1 x ...
 inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   std::vector<std::int64_t> shape;
   if (c.op == "transpose") {
@@ -26,14 +26,14 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   return std::vector<TensorType>{{c.dtype, shape}};
 }
 
-// The same bits, so no tolerance.
+// Bits are moved: the tolerance is 0.
 inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
   const std::size_t rank = in[0].type.shape.size();
   std::vector<int> axes(rank);
   std::iota(axes.begin(), axes.end(), 0);
   if (c.op == "transpose") {
     std::swap(axes[rank - 1], axes[rank - 2]);
-  } else if (c.options.has("axes")) {  // as the plan has taken them; NumPy counts negative ones back
+  } else if (c.options.has("axes")) {  // valid, as the plan accepted them; negative ones count from the end
     axes.clear();
     std::istringstream text{std::string(c.options.text("axes"))};
     for (std::string axis; std::getline(text, axis, ',');) {
@@ -72,10 +72,10 @@ inline check::CaseBook transpose_book() {
        {"rows=128,cols=64", "rows=127,cols=129", "rows=129,cols=127", "rows=136,cols=264", "rows=257,cols=255"})
     for (const char* type : {"bf16", "u8"}) test(type, size);
   test("u8", "rows=272,cols=144");
-  // Rows of x that start on 8 bytes, around tiles of 128 rows and 256 columns.
+  // Rows of x that start on multiples of 8 bytes, around tiles of 128 rows and 256 columns.
   for (const char* size : {"rows=16,cols=8", "rows=128,cols=264", "rows=144,cols=248", "batch=3,rows=160,cols=520"})
     test("u8", size);
-  // Around what shifted tiles have of rows, and tiles that have others on all sides.
+  // Around the rows of shifted tiles, and tiles with neighbours on all sides.
   for (const char* size : {"rows=112,cols=128", "rows=113,cols=129", "rows=225,cols=300", "rows=241,cols=401",
                            "rows=304,cols=401", "batch=2,rows=250,cols=277"})
     for (const char* type : {"bf16", "u8"}) test(type, size);
@@ -99,8 +99,8 @@ inline check::CaseBook transpose_book() {
   for (const char* size : {"batch=3,rows=40,cols=24", "batch=3,rows=33,cols=35", "batch=5,rows=70,cols=3",
                            "batch=5,rows=3,cols=70", "batch=0,rows=3,cols=4", "batch=7,rows=1,cols=5"})
     for (const char* type : {"f32", "bf16", "u8"}) test(type, size);
-  // Many small ones: whole chunks, less than one, and one fewer or more than a span has.
-  // Other rows have a block for each.
+  // Many small matrices: whole chunks, less than one, and one fewer or more than a span has.
+  // Other variants launch a block for each.
   for (const char* size : {"batch=257,rows=8,cols=8", "batch=100,rows=3,cols=5", "batch=61,rows=16,cols=32",
                            "batch=5,rows=33,cols=33", "batch=90,rows=32,cols=4", "batch=300,rows=2,cols=2"})
     for (const char* type : {"f32", "bf16", "u8", "f64"})
@@ -147,7 +147,7 @@ inline check::CaseBook permute_book() {
     for (const char* type : {"f32", "bf16", "u8"})
       for (const char* rest : {"d0=5,d1=36,d2=20:axes=2,0,1", "d0=5,d1=6,d2=16:axes=1,0,2", "d0=640:axes=0"})
         test(std::string(type) + ":" + rest + ":place=" + place);
-  test("bool:d0=0,d1=1,d2=1:place=scattered:seed=49021");  // no element, wherever it is not
+  test("bool:d0=0,d1=1,d2=1:place=scattered:seed=49021");  // no elements, at any address
   test("f32:d0=6,d1=7,d2=8:axes=1,0,2:warp=64");
   test("f32:d0=6,d1=7,d2=8:axes=2,1,0:warp=64");
   book.benches = {"permute:bf16:d0=8,d1=4096,d2=32,d3=128:axes=0,2,1,3",  // heads before the sequence

@@ -6,13 +6,13 @@ namespace ridge::transpose_detail::copy {
 
 inline std::string fits(const Variant&, const Request& r, const DeviceInfo&) {
   if (std::string why = refuse_form(r.form, {Kind::copy}); !why.empty()) return why;
-  return r.form.phase_x || r.form.phase_y ? "a tensor does not start on 16 bytes" : "";
+  return r.form.offset_x || r.form.offset_y ? "a tensor does not start on 16 bytes" : "";
 }
 
 inline Footprint footprint(const Variant& row, const Request& r, const DeviceInfo&) {
   const Config& c = row.config;
   const std::int64_t chunks = ceil_div(r.form.count(), per_chunk(r.form.unit));
-  return {.grid = ceil_div(chunks, c.threads * c.accesses), .threads = c.threads};
+  return {.grid = ceil_div(chunks, c.threads), .threads = c.threads};
 }
 
 inline roofline::Kernel model(const Variant& row, const Request& r, const DeviceInfo& device) {

@@ -10,19 +10,22 @@
 #include <ridge/transpose/thin.hpp>
 #include <ridge/transpose/tile.hpp>
 
+#include <iterator>
+
 namespace ridge::transpose_detail {
 
-inline constexpr const Family* families[algorithm_count] = {
+inline constexpr const Family* families[] = {
     &textbook::family,  // naive
     &textbook::family,  // square
     &tiled::family,    &shifted::family, &thin::family, &narrow_in::family, &narrow_out::family,
     &span::family,     &runs::family,    &copy::family, &strided::family,
 };
+static_assert(std::size(families) == algorithm_count);
 inline const Family& family_of(const Variant& row) { return *families[static_cast<int>(row.config.algorithm)]; }
 
-// How chunks lie in the shared memory of the row's blocks (Form::spread): counted once, for a plan.
-inline int spread_of(const Variant& row, const Form& f) {
-  return row.config.algorithm == Algorithm::span ? span::best_spread(f) : f.spread;
+// Form::swizzle_shift for this row: computed once per plan.
+inline int swizzle_of(const Variant& row, const Form& f) {
+  return row.config.algorithm == Algorithm::span ? span::best_swizzle(f) : f.swizzle_shift;
 }
 
 }  // namespace ridge::transpose_detail

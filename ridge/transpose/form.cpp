@@ -11,8 +11,8 @@ struct Axis {
   std::int64_t size, x, y;  // strides in bytes, later in units
 };
 
-// Axes of more than one element, y's fastest last, and behind them the bytes of an element; merged where both sides
-// allow it.
+// Axes of more than one element, y's fastest last, followed by the bytes of an element as an axis; merged where both
+// sides allow it.
 std::vector<Axis> merged_axes(const TransposeProblem& p) {
   std::vector<Axis> axes;
   for (int axis = 0; axis < p.y.rank; ++axis)
@@ -29,11 +29,11 @@ std::vector<Axis> merged_axes(const TransposeProblem& p) {
   return merged;
 }
 
-// The most bytes, up to a chunk, that divide the innermost run, every other stride and both addresses.
+// The largest unit, up to a chunk, that divides the innermost run, every other stride and both addresses.
 int common_unit(const std::vector<Axis>& axes, const TransposeProblem& p) {
   int unit = chunk_bytes;
   const auto divides = [&](const Axis& axis) { return axis.x % unit == 0 && axis.y % unit == 0; };
-  while (axes.back().size % unit || p.phase_x % unit || p.phase_y % unit ||
+  while (axes.back().size % unit || p.offset_x % unit || p.offset_y % unit ||
          !std::all_of(axes.begin(), axes.end() - 1, divides))
     unit /= 2;
   return unit;
@@ -47,8 +47,8 @@ Form form_of(const TransposeProblem& p) {
   if (f.cols == 0) return f;
   std::vector<Axis> axes = merged_axes(p);
   f.unit = common_unit(axes, p);
-  f.phase_x = p.phase_x;
-  f.phase_y = p.phase_y;
+  f.offset_x = p.offset_x;
+  f.offset_y = p.offset_y;
   axes.back().size /= f.unit;
   for (auto axis = axes.begin(); axis != axes.end() - 1; ++axis) {
     axis->x /= f.unit;

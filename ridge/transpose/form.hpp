@@ -1,5 +1,5 @@
-// The normal form of a permutation: what is left of it when axes that continue each other are merged, and when bytes
-// that stay together on both sides are one unit of up to 16 bytes.
+// The normal form of a permutation: adjacent axes that are contiguous on both sides are merged, and bytes that stay
+// together on both sides are one unit of up to 16 bytes.
 #pragma once
 #include <ridge/core/tensor.hpp>
 
@@ -11,9 +11,9 @@ namespace ridge::transpose_detail {
 
 inline constexpr int chunk_bytes = 16;  // the widest access of a thread
 
-// Axes that a kernel walks by an index: their sizes, and their strides in x and y in units.
+// Axes that a kernel walks by one index: sizes, and strides in x and y, in units.
 struct Axes {
-  static constexpr int most = max_rank + 1;  // a unit may be smaller than an element: then its parts are an axis too
+  static constexpr int most = max_rank + 1;  // the parts of an element are one more axis where units are smaller
   int rank = 0;
   std::int64_t shape[most] = {}, x[most] = {}, y[most] = {};
 
@@ -49,22 +49,22 @@ enum class Kind : std::uint8_t {
   copy,      // cols units, contiguous on both sides
   runs,      // outer runs of cols units, each contiguous on both sides
   matrices,  // outer matrices: y[c * pitch_y + r] = x[r * pitch_x + c]
-  strided,   // outer units, no two of them neighbours on both sides
+  strided,   // outer units, no two of them adjacent on both sides
 };
 
 struct Form {
   Kind kind = Kind::copy;
-  int unit = 4;                           // bytes that move together; what follows counts units
-  int phase_x = 0, phase_y = 0;           // bytes of the first unit past a 16-byte boundary
-  std::int64_t rows = 1, cols = 1;        // of a matrix; cols of a run
+  int unit = 4;                           // bytes that move together; the members below count units
+  int offset_x = 0, offset_y = 0;         // alignment offset: bytes of the first unit past a 16-byte boundary
+  std::int64_t rows = 1, cols = 1;        // of a matrix; a run has cols units
   std::int64_t pitch_x = 0, pitch_y = 0;  // from row to row in x, from column to column in y
-  int spread = 31;                        // span: how chunks lie in shared memory, which a plan chooses
+  int swizzle_shift = 31;                 // span: see span_swizzle(); chosen by the plan, 31 is no swizzle
   Axes outer;                             // the other axes, y's fastest last
 
   RIDGE_HD constexpr std::int64_t count() const { return outer.count() * rows * cols; }
 };
 
-// Of a legal problem; of one without elements, a copy of nothing.
+// The form of a valid problem; a problem without elements becomes a copy of nothing.
 RIDGE_API Form form_of(const TransposeProblem&);
 
 }  // namespace ridge::transpose_detail

@@ -1,19 +1,19 @@
-// Matrices of a few columns (narrow_in), or of a few rows (narrow_out): one side is a single stretch of memory, the
-// other a few long ones.
+// Matrices of a few columns (narrow_in) or a few rows (narrow_out): one side is a single contiguous range of memory,
+// the other a few long ones.
 #pragma once
 #include <ridge/transpose/request.hpp>
 
 namespace ridge::transpose_detail {
 
-// The rows of x (columns, where y is the contiguous side) of a tile, such that y's (x's) runs are whole chunks; eight
-// chunks, a whole line, where the stage has room for that.
+// Rows of x per tile (columns, where y is the contiguous side), such that the runs of y (of x) are whole chunks, or
+// multiples of eight chunks, a whole line, in narrow_in.
 constexpr int narrow_length(Config c, int unit, std::int64_t width) {
   const int line = (c.algorithm == Algorithm::narrow_in ? 8 : 1) * per_chunk(unit);
   return static_cast<int>(c.stage_bytes / (width * unit) / line * line);
 }
-// The widest matrix of which a stage holds eight chunks per column.
+// The widest matrix for which a stage holds eight chunks per column.
 constexpr std::int64_t narrow_width(Config c) { return c.stage_bytes / (8 * chunk_bytes); }
-// Chunks of one row of x in narrow_out's stage: its ends may be shared with its neighbours. Odd, for the banks.
+// Chunks of one row of x in narrow_out's stage: neighbours may share those at its ends. Odd, for the banks.
 constexpr int narrow_pitch(Config c, int unit, std::int64_t width) {
   return (narrow_length(c, unit, width) / per_chunk(unit) + 2) | 1;
 }
@@ -34,7 +34,7 @@ namespace narrow_in {
 constexpr Tiles tiles_of(const Config& c, const Form& f) {
   return {.down = ceil_div(f.rows + units_above(f), narrow_length(c, f.unit, f.cols)), .matrices = f.outer.count()};
 }
-// A chunk's worth of rows above, the chunks at both ends, and the swizzle's groups of eight.
+// Adds a chunk's worth of rows above, the chunks at both ends, and the swizzle's groups of eight.
 constexpr int smem_bytes(const Config& c) { return c.stage_bytes + c.stage_bytes / 8 + 8 * chunk_bytes; }
 
 inline std::string fits(const Variant& row, const Request& r, const DeviceInfo& device) {

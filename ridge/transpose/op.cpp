@@ -10,7 +10,7 @@ namespace ridge {
 
 using namespace transpose_detail;
 
-// axes=2,0,1 as NumPy counts them: negative ones from the end; absent: reversed.
+// axes=2,0,1 as in NumPy: negative axes count from the end; absent: reversed.
 static Result<std::vector<int>> axes_option(int rank, const Options& options) {
   std::vector<int> axes(static_cast<std::size_t>(rank));
   std::iota(axes.rbegin(), axes.rend(), 0);

@@ -1,4 +1,4 @@
-// What the kernels of this folder are made of: units as bits, chunks of 16 bytes, and which tile a block has.
+// Parts that this folder's kernels share: units as bits, 16-byte chunks, and the mapping of blocks to tiles.
 #pragma once
 #include <ridge/tile/async_copy.cuh>
 #include <ridge/tile/packed.cuh>
@@ -17,7 +17,7 @@ using tile::Packed;
 using tile::store_packed;
 static_assert(sizeof(Packed) == chunk_bytes);
 
-// The least a lane reads from shared memory without sharing a bank: 4 bytes.
+// The least that a lane reads from shared memory without sharing a bank: 4 bytes.
 template <class T> using Word = std::conditional_t<(sizeof(T) < 4), unsigned, T>;
 template <class T> inline constexpr int per_word = sizeof(Word<T>) / sizeof(T);
 
@@ -33,19 +33,19 @@ template <class T> __device__ __forceinline__ Word<T> load_word(const T* p) {
   }
 }
 
-// Units between the last 16-byte boundary and p. Precondition: p is aligned to its unit.
-template <class T> __device__ __forceinline__ int past_chunk(const T* p) {
+// Alignment offset of p in units: past the last 16-byte boundary. Precondition: p is aligned to its unit.
+template <class T> __device__ __forceinline__ int chunk_offset(const T* p) {
   return static_cast<int>(reinterpret_cast<std::uintptr_t>(p) % chunk_bytes / sizeof(T));
 }
 
-// Which tile of which matrix a block has. Blocks go through `Strip` rows of tiles column by column, then through the
-// next ones.
+// The tile and matrix of a block. Blocks walk a rasterization group of `Strip` rows of tiles column by column, then the
+// next group.
 struct TileIndex {
   unsigned row, col, matrix;
 };
 template <int Strip> __device__ __forceinline__ TileIndex tile_of_block(const Tiles& tiles) {
   const unsigned down = static_cast<unsigned>(tiles.down), across = static_cast<unsigned>(tiles.across);
-  const unsigned matrix = tiles.matrices > 1 ? blockIdx.x / (down * across) : 0;  // divisions show in short kernels
+  const unsigned matrix = tiles.matrices > 1 ? blockIdx.x / (down * across) : 0;  // divisions cost in short kernels
   const unsigned tile = blockIdx.x - matrix * down * across;
   if constexpr (Strip == 1) {
     if (across == 1) return {tile, 0, matrix};

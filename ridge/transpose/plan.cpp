@@ -29,7 +29,7 @@ Status check_axes(std::string_view op, int rank, std::span<const int> axes) {
   return Status::invalid(op, "axes", axes_text(axes), "each of the " + std::to_string(rank) + " axes of x once");
 }
 
-// Contiguous, of x's axes in this order.
+// Contiguous layout of x's axes in this order.
 Layout result_layout(const Layout& x, std::span<const int> axes) {
   std::array<std::int64_t, max_rank> shape{};
   for (int axis = 0; axis < x.rank; ++axis) shape[axis] = x.shape[axes[axis]];
@@ -44,7 +44,9 @@ std::vector<int> transposing_axes(int rank) {
   return axes;
 }
 
-int phase_of(const void* data) { return static_cast<int>(reinterpret_cast<std::uintptr_t>(data) % chunk_bytes); }
+int alignment_offset(const void* data) {
+  return static_cast<int>(reinterpret_cast<std::uintptr_t>(data) % chunk_bytes);
+}
 
 Result<TransposeProblem> problem_of(std::string_view op, const TensorView& x, std::span<const int> axes,
                                     const TensorView& y) {
@@ -62,8 +64,8 @@ Result<TransposeProblem> problem_of(std::string_view op, const TensorView& x, st
                           .x = x.layout,
                           .y = y.layout,
                           .axes = {axes.begin(), axes.end()},
-                          .phase_x = phase_of(x.data),
-                          .phase_y = phase_of(y.data)};
+                          .offset_x = alignment_offset(x.data),
+                          .offset_y = alignment_offset(y.data)};
 }
 
 }  // namespace
@@ -116,11 +118,17 @@ static Status validate(const TransposeProblem& p) {
 
 // ---- choose ------------------------------------------------------------------------------------------------------
 
+// Why a row cannot take the form; empty: it can.
+static std::string refuse(const Variant& row, const Request& request, const DeviceInfo& device) {
+  const Family& family = family_of(row);
+  if (std::string why = family.fits(row, request, device); !why.empty()) return why;
+  return family.footprint(row, request, device).grid > max_grid ? "more than 2^31 - 1 blocks" : "";
+}
+
 static Result<int> choose(const Request& request, const DeviceInfo& device, const PlanOptions& options,
                           std::vector<Candidate>* record = nullptr) {
   return select<Variant>(
-      request.problem.op, variants, options,
-      [&](const Variant& row) { return family_of(row).fits(row, request, device); },
+      request.problem.op, variants, options, [&](const Variant& row) { return refuse(row, request, device); },
       [&](const Variant& row) { return roofline::predict(family_of(row).model(row, request, device), device).us; },
       record);
 }
@@ -132,10 +140,7 @@ Result<TransposePlan> plan_transpose(const TransposeProblem& p, const DeviceInfo
   const auto chosen = choose(request, device, options);
   if (!chosen) return chosen.error();
   const Variant& row = variants[*chosen];
-  if (family_of(row).footprint(row, request, device).grid > max_grid)
-    return Status::invalid(p.op, "y.shape", p.y.text(),
-                           "of at most " + std::to_string(max_grid) + " blocks for this variant");
-  form.spread = spread_of(row, form);
+  form.swizzle_shift = swizzle_of(row, form);
   return TransposePlan{p, device, form, *chosen};
 }
 
@@ -169,12 +174,12 @@ Explanation TransposePlan::explain() const {
 
 Status TransposePlan::run(const void* x, void* y, Stream stream) const {
   if (form.count() == 0) return {};
-  // Tensors that start elsewhere than was planned for are as good where the variant takes them.
+  // Tensors may have other alignment offsets than planned if the variant accepts them.
   Form given = form;
-  given.phase_x = phase_of(x);
-  given.phase_y = phase_of(y);
+  given.offset_x = alignment_offset(x);
+  given.offset_y = alignment_offset(y);
   const Variant& row = variants[variant];
-  if (const std::string why = family_of(row).fits(row, {problem, given}, device); !why.empty())
+  if (const std::string why = refuse(row, {problem, given}, device); !why.empty())
     return Status::error(Code::invalid_argument,
                          std::string(problem.op) + ": the tensors' alignment is not what was planned for: " + why);
   return on_backend(device.id, [&](auto backend) { return launch<decltype(backend)>(*this, given, x, y, stream); });
@@ -184,8 +189,8 @@ Status TransposePlan::run(const TensorView& x, const TensorView& y, Stream strea
   auto given = problem_of(problem.op, x, problem.axes, y);
   if (!given) return given.error();
   TransposeProblem planned = problem;
-  planned.phase_x = given->phase_x;
-  planned.phase_y = given->phase_y;
+  planned.offset_x = given->offset_x;
+  planned.offset_y = given->offset_y;
   if (*given != planned) return not_as_planned(problem.op, given->text(), problem.text());
   RIDGE_TRY(check_device(problem.op, x.device, device));
   return run(x.data, y.data, stream);

@@ -1,17 +1,17 @@
-// Matrices of four columns, in registers alone: 16 bytes of x, which are V / 4 whole rows, turn into a word of each
-// column. Four lanes exchange their words, and each has a chunk of one column:
-// reads and writes of a warp are both whole lines.
+// Matrices of four columns, in registers alone: 16 bytes of x, which are V / 4 whole rows, become a word of each
+// column. Four lanes then exchange words, after which each has a chunk of one column:
+// a warp reads and writes whole lines.
 //
-// Columns of y may start off 16-byte boundaries. They are written by whole aligned chunks all the same: each begins
-// with some of the rows before the four lanes' own, which come from the registers of the four before.
+// Columns of y may start off 16-byte boundaries. They are still written by whole aligned chunks: each begins with some
+// rows that precede those of the four lanes, taken from the registers of the four lanes before.
 #pragma once
-#include <ridge/tile/overlap.cuh>
+#include <ridge/tile/dependent_launch.cuh>
 #include <ridge/transpose/thin.hpp>
 #include <ridge/transpose/window.cuh>
 
 namespace ridge::transpose_detail {
 
-// V / 4 rows of four columns into a word of each column.
+// Converts V / 4 rows of four columns into a word of each column.
 template <class T> __device__ __forceinline__ Packed words_of_columns(const Packed& rows) {
   Packed words = rows;
   if constexpr (sizeof(T) == 1) {
@@ -32,8 +32,8 @@ template <class T> __device__ __forceinline__ Packed words_of_columns(const Pack
   return words;
 }
 
-// Word j of lane i of four becomes word i of lane j.
-__device__ __forceinline__ Packed exchange_of_four(Packed words, const simt::tile<thin_lanes>& lanes) {
+// Transposes across four lanes: word j of lane i becomes word i of lane j.
+__device__ __forceinline__ Packed transpose_4x4(Packed words, const simt::tile<thin_lanes>& lanes) {
   const bool odd = lanes.rank() % 2 != 0, upper = lanes.rank() / 2 % 2 != 0;
   const unsigned a = lanes.shfl_xor(odd ? words[0] : words[1], 1), b = lanes.shfl_xor(odd ? words[2] : words[3], 1);
   words = odd ? Packed{a, words[1], b, words[3]} : Packed{words[0], a, words[2], b};
@@ -42,14 +42,14 @@ __device__ __forceinline__ Packed exchange_of_four(Packed words, const simt::til
 }
 
 // Four columns.                                              x: [matrices][rows, 4]  y: [matrices][4, rows]
-// V rows of x are a group, which four lanes have. Rows at either end that are not in whole groups, or not in whole
-// chunks of y, a matrix's first block copies one by one.
+// A group is V rows of x, held by four lanes. The first block of a matrix copies the rows at either end that are not
+// in whole groups, or not in whole chunks of y, one by one.
 // Preconditions: rows of x have no gaps, and each matrix of it starts on 16 bytes; gridDim.x is all tiles; shifted:
 // y_shifted(). A unit has at most 4 bytes.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads)
+template <class Policy, class T>
+__global__ void __launch_bounds__(Policy::config.threads)
     transpose_quads(const T* x, T* y, Form f, Tiles tiles, bool shifted) {
-  constexpr Config c = Row::config;
+  constexpr Config c = Policy::config;
   constexpr int V = per_chunk(sizeof(T)), quads = thin_lanes / 4;
   const simt::tile<thin_lanes> lanes;
   const int quad = lanes.rank() / 4;
@@ -60,13 +60,13 @@ __global__ void __launch_bounds__(Row::config.threads)
       (std::int64_t{at.row - 1} * (c.threads / thin_lanes) + lanes.index()) * (quads * c.accesses);
   x += matrix.x;
   y += matrix.y;
-  // While the kernel before ends, the lines are on their way to the L2 cache.
+  // L2 prefetch while the preceding kernel ends.
 #pragma unroll
   for (int u = 0; u < c.accesses; ++u)
     if (at.row > 0 && lanes.rank() % 8 == 0 && group0 + u * quads + quad < groups)
-      tile::bring_line(x + (group0 + u * quads) * (4 * V) + lanes.rank() * V);
-  tile::await_last();
-  if (at.row == 0) return copy_ends<c.threads, 4>(x, y, f);
+      tile::prefetch_line_l2(x + (group0 + u * quads) * (4 * V) + lanes.rank() * V);
+  tile::grid_dependency_wait();
+  if (at.row == 0) return copy_remainder<c.threads, 4>(x, y, f);
 
   Packed in[c.accesses], last{};
   const auto load = [&](std::int64_t warp_group) {
@@ -75,16 +75,16 @@ __global__ void __launch_bounds__(Row::config.threads)
 #pragma unroll
   for (int u = 0; u < c.accesses; ++u)  // load
     in[u] = group0 + u * quads + quad < groups ? load(group0 + u * quads) : Packed{};
-  // The group before the warp's first, for its last lanes, as they are the ones before the first of the next access.
+  // The last lanes also load the group before the warp's first: they precede the first lanes of the next access.
   if (shifted && quad == quads - 1 && group0 > 0 && group0 <= groups) last = load(group0 - quads);
-  tile::let_next_begin();
+  tile::launch_dependents();
   T* column = y + lanes.rank() % 4 * f.pitch_y;
-  const int past = past_chunk(column);  // rows of the group before that this group's chunk begins with
-  if (shifted) last = exchange_of_four(words_of_columns<T>(last), lanes);
+  const int past = chunk_offset(column);  // rows of the previous group at the start of this group's chunk
+  if (shifted) last = transpose_4x4(words_of_columns<T>(last), lanes);
 #pragma unroll
   for (int u = 0; u < c.accesses; ++u) {
     const std::int64_t group = group0 + u * quads + quad;
-    Packed chunk = exchange_of_four(words_of_columns<T>(in[u]), lanes);
+    Packed chunk = transpose_4x4(words_of_columns<T>(in[u]), lanes);
     if (shifted) {
       const Packed given = quad == quads - 1 ? last : chunk;
       last = chunk;

@@ -1,4 +1,4 @@
-// What several families ask of a problem, what they refuse alike, and how they begin to model a launch.
+// What families share: questions about a problem, refusals, and the start of a launch's model.
 #pragma once
 #include <ridge/core/grid.hpp>
 #include <ridge/roofline/family.hpp>
@@ -10,7 +10,7 @@
 
 namespace ridge::transpose_detail {
 
-// A problem, and its normal form, which is what kernels see.
+// A problem and its normal form. Kernels see only the form.
 struct Request {
   const TransposeProblem& problem;
   const Form& form;
@@ -22,16 +22,16 @@ using roofline::refuse_smem;
 
 constexpr int per_chunk(int unit) { return chunk_bytes / unit; }
 
-// Whether 16-byte chunks of y begin elsewhere than its columns do: then a tile's chunks reach into the rows above it.
+// Whether columns of y do not start on 16-byte chunks: a tile's chunks then reach into the rows above the tile.
 RIDGE_HD constexpr bool y_shifted(const Form& f) {
-  bool shifted = f.phase_y != 0 || f.pitch_y * f.unit % chunk_bytes != 0;
+  bool shifted = f.offset_y != 0 || f.pitch_y * f.unit % chunk_bytes != 0;
   for (int axis = 0; axis < f.outer.rank; ++axis) shifted = shifted || f.outer.y[axis] * f.unit % chunk_bytes != 0;
   return shifted;
 }
-// Units by which a chunk of y may begin before its tile; the last one begins as much earlier.
+// Units by which a chunk of y may begin before its tile; the next tile's chunks begin as much earlier.
 constexpr int units_above(const Form& f) { return y_shifted(f) ? per_chunk(f.unit) - 1 : 0; }
 
-// The tiles of each matrix, one for a block.
+// Tiles of each matrix, one per block.
 struct Tiles {
   std::int64_t down = 1, across = 1, matrices = 1;
   constexpr std::int64_t count() const { return down * across * matrices; }
@@ -41,13 +41,13 @@ inline std::string bytes_text(int bytes) { return bytes == 1 ? "1 byte" : std::t
 
 // ---- refusals that families share; empty: none
 
-// Tensors may start elsewhere than was planned for, but not within a unit.
+// Tensors may have another alignment offset than planned, but must start on a whole unit.
 inline std::string refuse_parts(const Form& f) {
-  if (f.phase_x % f.unit == 0 && f.phase_y % f.unit == 0) return {};
+  if (f.offset_x % f.unit == 0 && f.offset_y % f.unit == 0) return {};
   return "a tensor does not start on " + bytes_text(f.unit) + ", as was planned for";
 }
 
-// Of kernels that take these kinds of forms.
+// The refusal of kernels that take only these kinds of forms.
 inline std::string refuse_form(const Form& f, std::initializer_list<Kind> taken) {
   if (std::string why = refuse_parts(f); !why.empty()) return why;
   if (std::find(taken.begin(), taken.end(), f.kind) != taken.end()) return {};
@@ -73,15 +73,15 @@ inline Cost cost(const TransposeProblem& p) {
   return c;
 }
 
-// Units that there are, over those that so many tiles have room for: what tiles that hang over the edge waste.
+// Existing units, as a share of the units that all tiles have room for. Tiles over the edge waste the rest.
 inline double tile_use(const Form& f, double room, std::int64_t tiles) {
   return static_cast<double>(f.count()) / (room * static_cast<double>(tiles));
 }
 
-// A launch that reads each element once: what a family's model begins with. use: of its tiles.
+// A launch that reads each element once: the start of every family's model. use: the tiles' utilization.
 inline roofline::Kernel kernel_of(const Variant& row, const Footprint& launch, const Request& r, double use = 1) {
   roofline::Kernel k = roofline::kernel_of(launch, cost(r.problem));
-  // Tiles beyond the edge move nothing and take their time.
+  // Parts of tiles beyond the edge move nothing but take time.
   k.memory_share = row.share(r.form.unit) * std::max(use, 1e-3);
   k.trip_bytes = k.blocks > 0 ? k.bytes_read / static_cast<double>(k.blocks) : 0;
   k.tile_efficiency = use;

@@ -1,9 +1,9 @@
-// Many small matrices: a block has a span of whole ones, which is one stretch of x and one of y. Chunks of x go into
-// shared memory as they are, by cp.async; a thread gathers the units of a chunk of y one by one, from wherever in the
-// span they are: a chunk may hold columns of several matrices.
+// Many small matrices: a block moves a span of whole ones, which is contiguous in x and in y. cp.async copies chunks of
+// x into shared memory unchanged. A thread then gathers the units of a chunk of y one by one from anywhere in the span:
+// a chunk may hold columns of several matrices.
 #pragma once
 #include <ridge/core/divider.hpp>
-#include <ridge/tile/overlap.cuh>
+#include <ridge/tile/dependent_launch.cuh>
 #include <ridge/transpose/launch.cuh>
 #include <ridge/transpose/span.hpp>
 #include <ridge/transpose/staged.cuh>
@@ -11,20 +11,20 @@
 namespace ridge::transpose_detail {
 
 struct SpanShape {
-  std::int64_t all;          // matrices
-  int matrices;              // of a block
+  std::int64_t all;          // all matrices
+  int matrices;              // per block
   int rows, cols;            // of a matrix
-  int spread;                // see span_place()
-  int step;                  // threads that have chunks of y
+  int swizzle_shift;         // see span_swizzle()
+  int step;                  // threads that write chunks of y
   bool periodic;             // chunks that are `step` apart hold the same units of their matrices
-  Divider by_size, by_rows;  // by rows * cols, and by rows
+  Divider by_size, by_rows;  // divide by rows * cols, and by rows
 };
 
 //                                                            x: [all][rows, cols]  y: [all][cols, rows]
 // Preconditions: gridDim.x covers all matrices; step <= threads.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads) transpose_span(const T* x, T* y, SpanShape s) {
-  constexpr Config c = Row::config;
+template <class Policy, class T>
+__global__ void __launch_bounds__(Policy::config.threads) transpose_span(const T* x, T* y, SpanShape s) {
+  constexpr Config c = Policy::config;
   constexpr int V = per_chunk(sizeof(T));
   T* shared = simt::dynamic_shared<T>();
   const int size = s.rows * s.cols;
@@ -32,11 +32,11 @@ __global__ void __launch_bounds__(Row::config.threads) transpose_span(const T* x
   const int units = size * static_cast<int>(min(s.all - first, std::int64_t{s.matrices}));
   const T* tile_x = x + first * size;
   y += first * size;
-  const int shift = past_chunk(tile_x), skew = past_chunk(y);  // units of the first chunk that are before the span
+  const int shift = chunk_offset(tile_x), skew = chunk_offset(y);  // units of the first chunk before the span
 
-  tile::await_last();
+  tile::grid_dependency_wait();
   const int chunks = (shift + units + V - 1) / V;
-  const auto place = [&](int i) { return span_place(i * V, V, s.spread) / V; };
+  const auto place = [&](int i) { return span_swizzle(i * V, V, s.swizzle_shift) / V; };
   const T *begin_x = tile_x - shift, *x_end = x + s.all * size;
   if (begin_x >= x && begin_x + chunks * V <= x_end) {
 #pragma unroll 4
@@ -48,10 +48,10 @@ __global__ void __launch_bounds__(Row::config.threads) transpose_span(const T* x
   }
   tile::wait_for_copies();
   __syncthreads();
-  tile::let_next_begin();
+  tile::launch_dependents();
 
   if (static_cast<int>(threadIdx.x) >= s.step) return;
-  int from[V];  // of each unit of a chunk of y: which staged unit it is
+  int from[V];  // staged unit of each unit of a chunk of y
   bool known = false;
 #pragma unroll 1
   for (int i = threadIdx.x; i * V < skew + units; i += s.step) {
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(Row::config.threads) transpose_span(const T* x
 #pragma unroll
       for (int v = 0; v < V; ++v) from[v] += s.step * V;
     } else {
-      // Counted from V matrices before the span, as a chunk begins no further before it.
+      // Counted from V matrices before the span: a chunk begins no earlier than that.
       unsigned within = static_cast<unsigned>(begin + V * size);
       const int matrix = static_cast<int>(s.by_size.divide(within)) - V;
       unsigned below = within;
@@ -78,9 +78,9 @@ __global__ void __launch_bounds__(Row::config.threads) transpose_span(const T* x
       }
       known = s.periodic;
     }
-    const auto unit = [&](int v) { return shared[span_place(from[v], V, s.spread)]; };
+    const auto unit = [&](int v) { return shared[span_swizzle(from[v], V, s.swizzle_shift)]; };
     if (begin >= 0 && begin + V <= units) {
-      tile::Unit<T> chunk;
+      tile::Vector<T> chunk;
 #pragma unroll
       for (int v = 0; v < V; ++v) chunk[v] = unit(v);
       store_packed(y + begin, tile::pack<T>(chunk));
@@ -101,20 +101,21 @@ namespace span {
           .matrices = static_cast<int>(matrices_of_block(c, f)),
           .rows = static_cast<int>(f.rows),
           .cols = static_cast<int>(f.cols),
-          .spread = f.spread,
+          .swizzle_shift = f.swizzle_shift,
           .step = static_cast<int>(periodic ? c.threads / period * period : c.threads),
           .periodic = periodic,
           .by_size = Divider(f.rows * f.cols),
           .by_rows = Divider(f.rows)};
 }
 
-// Blocks that begin early crowd on the multiprocessors that are free then. Of units of one byte, whose blocks are the
-// longest, that costs more than the launch.
-template <class Row, class T> static Status launch(const Call<T>& call) {
-  const SpanShape shape = shape_of(Row::config, call.form);
+// Blocks of a dependent launch crowd on the multiprocessors that are free at that time. With units of one byte, whose
+// blocks run longest, this costs more than the launch latency.
+template <class Policy, class T> static Status launch(const Call<T>& call) {
+  const SpanShape shape = shape_of(Policy::config, call.form);
   if constexpr (sizeof(T) > 1)
-    return launch_dependent(call, launch_config(call), transpose_span<Row, T>, call.x, call.y, shape);
-  else return simt::launch(launch_config(call), transpose_span<Row, T>, call.x, call.y, shape);
+    return tile::launch_dependent(call.plan.device.cc, launch_config(call), transpose_span<Policy, T>, call.x, call.y,
+                                  shape);
+  else return simt::launch(launch_config(call), transpose_span<Policy, T>, call.x, call.y, shape);
 }
 
 }  // namespace span

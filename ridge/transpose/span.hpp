@@ -1,4 +1,4 @@
-// Many small matrices: a block has a span of whole ones, which is one stretch of x and one of y.
+// Many small matrices: a block moves a span of whole ones, which is contiguous in x and in y.
 #pragma once
 #include <ridge/transpose/request.hpp>
 
@@ -6,32 +6,32 @@
 
 namespace ridge::transpose_detail {
 
-// Where a staged unit lies: its chunk's place among eight is changed by three higher digits of the chunk's number,
-// `spread` digits further up, so that those that a warp gathers are in different banks.
-RIDGE_HD constexpr int span_place(int unit, int chunk_units, int spread) {
-  return unit ^ (unit >> spread & 7 * chunk_units);
+// Position of a staged unit: three bits of its chunk's index, `swizzle_shift` bits further up, are XORed into the
+// lowest three, so that the units that a warp gathers are in different banks.
+RIDGE_HD constexpr int span_swizzle(int unit, int chunk_units, int swizzle_shift) {
+  return unit ^ (unit >> swizzle_shift & 7 * chunk_units);
 }
 
 namespace span {
 
 constexpr std::int64_t matrix_bytes(const Form& f) { return f.rows * f.cols * f.unit; }
 
-// Matrices of a block: such that spans are whole chunks, where that many have room.
+// Matrices per block: enough for spans of whole chunks, where the stage has room for them.
 constexpr std::int64_t matrices_of_block(const Config& c, const Form& f) {
   const std::int64_t bytes = matrix_bytes(f), room = c.stage_bytes / bytes;
   std::int64_t whole = 1;
   while (whole * bytes % chunk_bytes != 0) whole *= 2;
   return room >= whole ? room / whole * whole : room;
 }
-// How many chunks lie between two that hold the same units of their matrices.
+// Distance in chunks between two that hold the same units of their matrices.
 constexpr std::int64_t period_of(const Form& f) {
   std::int64_t bytes = matrix_bytes(f);
   while (bytes % chunk_bytes != 0) bytes *= 2;
   return bytes / chunk_bytes;
 }
 
-// Wavefronts of a warp that gathers unit v of its chunks of y.
-inline int wavefronts(const Form& f, int warp, int v, int spread) {
+// Wavefronts that a warp takes to gather unit v of its chunks of y.
+inline int wavefronts(const Form& f, int warp, int v, int swizzle_shift) {
   constexpr int banks = 32, word = 4;
   const int V = per_chunk(f.unit), lanes = std::min(32, 32 * word / f.unit);  // of one wavefront
   const std::int64_t size = f.rows * f.cols;
@@ -41,7 +41,7 @@ inline int wavefronts(const Form& f, int warp, int v, int spread) {
   for (int lane = 0; lane < lanes; ++lane) {
     const std::int64_t unit = std::int64_t{warp * lanes + lane} * V + v, within = unit % size;
     const auto at = static_cast<int>(unit - within + within % f.rows * f.cols + within / f.rows);
-    const int place = span_place(at, V, spread) * f.unit / word, bank = place % banks;
+    const int place = span_swizzle(at, V, swizzle_shift) * f.unit / word, bank = place % banks;
     auto& there = words[bank];
     const auto end = there.begin() + count[bank];
     if (std::find(there.begin(), end, place) == end) there[count[bank]++] = place;
@@ -50,21 +50,21 @@ inline int wavefronts(const Form& f, int warp, int v, int spread) {
   return most;
 }
 
-// The spread by which a warp's gathers from shared memory take the fewest wavefronts, counted over the first chunks.
-inline int best_spread(const Form& f) {
+// The swizzle_shift with the fewest wavefronts of a warp's gathers from shared memory, counted over the first chunks.
+inline int best_swizzle(const Form& f) {
   constexpr int warps = 2;
   const int V = per_chunk(f.unit);
   int best = 31, fewest = 1 << 30;
-  for (int spread : {31, 1, 2, 3, 4, 5, 6, 7}) {
+  for (int swizzle_shift : {31, 1, 2, 3, 4, 5, 6, 7}) {
     int sum = 0;
     for (int v = 0; v < V; v += std::max(1, V / 4))
-      for (int warp = 0; warp < warps; ++warp) sum += wavefronts(f, warp, v, spread);
-    if (sum < fewest) best = spread, fewest = sum;
+      for (int warp = 0; warp < warps; ++warp) sum += wavefronts(f, warp, v, swizzle_shift);
+    if (sum < fewest) best = swizzle_shift, fewest = sum;
   }
   return best;
 }
 
-// A chunk for the shift, and the spread's groups of eight.
+// Adds a chunk for the shift, and the swizzle's groups of eight.
 constexpr int smem_bytes(const Config& c) { return c.stage_bytes + 8 * chunk_bytes; }
 
 inline std::string fits(const Variant& row, const Request& r, const DeviceInfo& device) {
@@ -89,10 +89,10 @@ inline Footprint footprint(const Variant& row, const Request& r, const DeviceInf
 inline roofline::Kernel model(const Variant& row, const Request& r, const DeviceInfo& device) {
   const Config& c = row.config;
   const Form& f = r.form;
-  // A block with less than it has room for has less under way: 0.88 where that is half.
+  // A block that fills less of its stage has fewer loads in flight: 0.88 where it fills half.
   const auto staged = static_cast<double>(matrices_of_block(c, f) * f.rows * f.cols * f.unit);
   const double use = (0.75 + 0.25 * staged / c.stage_bytes) *
-                     (f.unit == 1 && period_of(f) > c.threads ? 0.75 : 1);  // and places are computed for each chunk
+                     (f.unit == 1 && period_of(f) > c.threads ? 0.75 : 1);  // and positions are computed for each chunk
   return kernel_of(row, footprint(row, r, device), r, use);
 }
 

@@ -1,4 +1,4 @@
-// Any strides: nothing need be next to anything.
+// Any strides, a unit per thread.
 #pragma once
 #include <ridge/transpose/launch.cuh>
 #include <ridge/transpose/pieces.cuh>
@@ -6,11 +6,11 @@
 
 namespace ridge::transpose_detail {
 
-// A unit per thread, in y's order, by all axes.                                               x, y: [axes], strided
+// A unit per thread, in y's order, over all axes.                                              x, y: [axes], strided
 // Precondition: gridDim.x * threads covers the axes' n units.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads) permute_strided(const T* x, T* y, std::int64_t n, Axes axes) {
-  const std::int64_t i = std::int64_t{blockIdx.x} * Row::config.threads + threadIdx.x;
+template <class Policy, class T>
+__global__ void __launch_bounds__(Policy::config.threads) permute_strided(const T* x, T* y, std::int64_t n, Axes axes) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * Policy::config.threads + threadIdx.x;
   if (i >= n) return;
   const Axes::Offsets at = axes(i);
   y[at.y] = x[at.x];
@@ -30,8 +30,8 @@ namespace strided {
   return axes;
 }
 
-template <class Row, class T> static Status launch(const Call<T>& call) {
-  return simt::launch(launch_config(call), permute_strided<Row, T>, call.x, call.y, call.form.count(),
+template <class Policy, class T> static Status launch(const Call<T>& call) {
+  return simt::launch(launch_config(call), permute_strided<Policy, T>, call.x, call.y, call.form.count(),
                       all_axes(call.form));
 }
 

@@ -9,29 +9,29 @@ namespace ridge::transpose_detail {
 // A thread per unit: 32 lanes read a stretch of a row, and write to 32 columns.
 //                                                            x: [matrices][rows, cols]  y: [matrices][cols, rows]
 // Precondition: gridDim.x is all tiles, of 32 columns and threads / 32 rows.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads) transpose_naive(const T* x, T* y, Form f, Tiles tiles) {
+template <class Policy, class T>
+__global__ void __launch_bounds__(Policy::config.threads) transpose_naive(const T* x, T* y, Form f, Tiles tiles) {
   const TileIndex at = tile_of_block<1>(tiles);
-  const std::int64_t row = std::int64_t{at.row} * (Row::config.threads / square_side) + threadIdx.x / square_side;
+  const std::int64_t row = std::int64_t{at.row} * (Policy::config.threads / square_side) + threadIdx.x / square_side;
   const std::int64_t col = std::int64_t{at.col} * square_side + threadIdx.x % square_side;
   if (row >= f.rows || col >= f.cols) return;
   const Axes::Offsets matrix = f.outer(at.matrix);
   y[matrix.y + col * f.pitch_y + row] = x[matrix.x + row * f.pitch_x + col];
 }
 
-// Where a square in shared memory has its unit (row, col).
-template <class Row> __device__ __forceinline__ int square_at(int row, int col) {
-  if constexpr (Row::config.swizzle) return row * square_side + (col ^ row);
-  else return row * (square_side + Row::config.pad) + col;
+// Position of unit (row, col) of a square in shared memory.
+template <class Policy> __device__ __forceinline__ int square_at(int row, int col) {
+  if constexpr (Policy::config.swizzle) return row * square_side + (col ^ row);
+  else return row * (square_side + Policy::config.pad) + col;
 }
 
-// A square of 32 x 32 units: rows of x go into shared memory, its columns come out as rows of y.
+// A square of 32 x 32 units: rows of x are stored in shared memory and read back by columns as rows of y.
 //                                                            x: [matrices][rows, cols]  y: [matrices][cols, rows]
 // Precondition: gridDim.x is all squares.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads) transpose_square(const T* x, T* y, Form f, Tiles tiles) {
-  constexpr int step = Row::config.threads / square_side;  // rows that the block moves at a time
-  constexpr int units = square_side / step;                // of each thread
+template <class Policy, class T>
+__global__ void __launch_bounds__(Policy::config.threads) transpose_square(const T* x, T* y, Form f, Tiles tiles) {
+  constexpr int step = Policy::config.threads / square_side;  // rows that the block moves at once
+  constexpr int units = square_side / step;                   // per thread
   T* square = simt::dynamic_shared<T>();
   const TileIndex at = tile_of_block<1>(tiles);
   const Axes::Offsets matrix = f.outer(at.matrix);
@@ -51,23 +51,23 @@ __global__ void __launch_bounds__(Row::config.threads) transpose_square(const T*
 #pragma unroll
   for (int u = 0; u < units; ++u) {
     const int row = first + u * step;
-    if (row < rows && lane < cols) square[square_at<Row>(row, lane)] = value[u];
+    if (row < rows && lane < cols) square[square_at<Policy>(row, lane)] = value[u];
   }
   __syncthreads();
 #pragma unroll
   for (int u = 0; u < units; ++u) {
     const int col = first + u * step;
-    if (col < cols && lane < rows) y[col * f.pitch_y + lane] = square[square_at<Row>(lane, col)];
+    if (col < cols && lane < rows) y[col * f.pitch_y + lane] = square[square_at<Policy>(lane, col)];
   }
 }
 
 namespace textbook {
 
-template <class Row, class T> static Status launch(const Call<T>& call) {
-  const Tiles tiles = tiles_of(Row::config, call.form);
-  if constexpr (is_square(Row::config))
-    return simt::launch(launch_config(call), transpose_square<Row, T>, call.x, call.y, call.form, tiles);
-  else return simt::launch(launch_config(call), transpose_naive<Row, T>, call.x, call.y, call.form, tiles);
+template <class Policy, class T> static Status launch(const Call<T>& call) {
+  const Tiles tiles = tiles_of(Policy::config, call.form);
+  if constexpr (is_square(Policy::config))
+    return simt::launch(launch_config(call), transpose_square<Policy, T>, call.x, call.y, call.form, tiles);
+  else return simt::launch(launch_config(call), transpose_naive<Policy, T>, call.x, call.y, call.form, tiles);
 }
 
 }  // namespace textbook

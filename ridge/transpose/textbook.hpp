@@ -1,4 +1,4 @@
-// The ladder's first steps: one unit per access, from memory to memory or by way of a square in shared memory.
+// The ladder's first steps: one unit per access, from memory to memory or through a square in shared memory.
 #pragma once
 #include <ridge/transpose/request.hpp>
 

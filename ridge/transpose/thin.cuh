@@ -1,11 +1,11 @@
-// Matrices of 2, 3, 4 or 8 columns, in registers alone: a thread has as many 16-byte chunks as the matrix has columns,
-// which are V whole rows of x, and a chunk of each column. There is no barrier, and all of a thread's loads are under
-// way at once.
+// Matrices of 2, 3, 4 or 8 columns, in registers alone: a thread loads as many 16-byte chunks as the matrix has
+// columns, which are V whole rows of x, and writes a chunk of each column. There is no barrier, and all loads of a
+// thread are in flight at once.
 //
-// Columns of y may start off 16-byte boundaries. They are written by whole aligned chunks all the same: each begins
-// with some of the rows before the thread's own, which come from its neighbour's registers.
+// Columns of y may start off 16-byte boundaries. They are still written by whole aligned chunks: each begins with some
+// rows that precede the thread's own, taken from its neighbour's registers.
 #pragma once
-#include <ridge/tile/overlap.cuh>
+#include <ridge/tile/dependent_launch.cuh>
 #include <ridge/transpose/launch.cuh>
 #include <ridge/transpose/quads.cuh>
 #include <ridge/transpose/thin.hpp>
@@ -13,7 +13,7 @@
 
 namespace ridge::transpose_detail {
 
-// Units of a stretch of chunks, `at(k)` being which unit comes to place k. All of it is known to the compiler.
+// Permutes units within an array of chunks: unit at(k) moves to position k. The compiler evaluates every index.
 template <class T, int Chunks, class F>
 __device__ __forceinline__ void rearrange(const Packed (&from)[Chunks], Packed (&to)[Chunks], F at) {
   const auto word = [&](int i) { return from[i / 4][i % 4]; };
@@ -36,14 +36,14 @@ __device__ __forceinline__ void rearrange(const Packed (&from)[Chunks], Packed (
 }
 
 // Few columns.                                              x: [matrices][rows, Width]  y: [matrices][Width, rows]
-// A thread has V rows of x: a group. Rows at either end that are not in whole groups, or not in whole chunks of y, the
-// first block of a matrix copies one by one.
+// A group is V rows of x, held by one thread. The first block of a matrix copies the rows at either end that are not in
+// whole groups, or not in whole chunks of y, one by one.
 // Preconditions: rows of x have no gaps, and each matrix of it starts on 16 bytes; gridDim.x is all tiles; shifted:
 // y_shifted().
-template <class Row, class T, int Width>
-__global__ void __launch_bounds__(Row::config.threads)
+template <class Policy, class T, int Width>
+__global__ void __launch_bounds__(Policy::config.threads)
     transpose_thin(const T* x, T* y, Form f, Tiles tiles, bool shifted) {
-  constexpr Config c = Row::config;
+  constexpr Config c = Policy::config;
   constexpr int V = per_chunk(sizeof(T));
   const simt::tile<thin_lanes> lanes;
   const TileIndex at = tile_of_block<1>(tiles);
@@ -54,20 +54,20 @@ __global__ void __launch_bounds__(Row::config.threads)
   const bool exists = group >= 0 && group < groups;
   x += matrix.x;
   y += matrix.y;
-  tile::await_last();
-  if (at.row == 0) return copy_ends<c.threads, Width>(x, y, f);
+  tile::grid_dependency_wait();
+  if (at.row == 0) return copy_remainder<c.threads, Width>(x, y, f);
 
   Packed rows[Width], columns[Width];
 #pragma unroll
   for (int k = 0; k < Width; ++k)  // load
     rows[k] = exists ? tile::load_packed(x + (group * Width + k) * V) : Packed{};
-  tile::let_next_begin();
+  tile::launch_dependents();
   rearrange<T>(rows, columns, [](int unit) { return unit % V * Width + unit / V; });
 #pragma unroll
   for (int k = 0; k < Width; ++k) {
     T* column = y + k * f.pitch_y;
     Packed chunk = columns[k];
-    const int past = past_chunk(column);  // rows of the group before that this group's chunk begins with
+    const int past = chunk_offset(column);  // rows of the previous group at the start of this group's chunk
     if (shifted) chunk = window_of(lanes.shfl_up(chunk, 1), chunk, chunk_bytes - past * static_cast<int>(sizeof(T)));
     if (exists && lanes.rank() >= shifted && group * V >= past) store_packed(column + group * V - past, chunk);
   }
@@ -75,21 +75,21 @@ __global__ void __launch_bounds__(Row::config.threads)
 
 namespace thin {
 
-template <class Row, class T> static Status launch(const Call<T>& call) {
+template <class Policy, class T> static Status launch(const Call<T>& call) {
   using Kernel = void (*)(const T*, T*, Form, Tiles, bool);
   const Form& f = call.form;
   [[maybe_unused]] const auto start = [&](Kernel kernel) {
-    return launch_dependent(call, launch_config(call), kernel, call.x, call.y, f, tiles_of(Row::config, f),
-                            y_shifted(f));
+    return tile::launch_dependent(call.plan.device.cc, launch_config(call), kernel, call.x, call.y, f,
+                                  tiles_of(Policy::config, f), y_shifted(f));
   };
   if constexpr (sizeof(T) < chunk_bytes) {
     switch (f.cols) {
-      case 2: return start(transpose_thin<Row, T, 2>);
-      case 3: return start(transpose_thin<Row, T, 3>);
+      case 2: return start(transpose_thin<Policy, T, 2>);
+      case 3: return start(transpose_thin<Policy, T, 3>);
       case 4:
-        if constexpr (is_quads(sizeof(T), 4)) return start(transpose_quads<Row, T>);
-        else return start(transpose_thin<Row, T, 4>);
-      case 8: return start(transpose_thin<Row, T, 8>);
+        if constexpr (is_quads(sizeof(T), 4)) return start(transpose_quads<Policy, T>);
+        else return start(transpose_thin<Policy, T, 4>);
+      case 8: return start(transpose_thin<Policy, T, 8>);
     }
   }
   return Status::error(Code::unsupported, "transpose: no such width");  // refused by fits()

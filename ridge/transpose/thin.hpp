@@ -4,12 +4,12 @@
 
 namespace ridge::transpose_detail {
 
-inline constexpr int thin_lanes = 32;  // that hand chunks to one another
+inline constexpr int thin_lanes = 32;  // lanes that exchange chunks
 constexpr bool is_thin(std::int64_t width) { return width == 2 || width == 3 || width == 4 || width == 8; }
-// Of four columns, four lanes exchange what they have.
+// Whether four lanes exchange words: four columns of units up to 4 bytes.
 RIDGE_HD constexpr bool is_quads(int unit, std::int64_t width) { return width == 4 && unit <= 4; }
-// Groups of as many rows as a chunk has units, that a block has. Else than by fours, of shifted columns the first lane
-// of 32 is there for the second.
+// Groups per block; a group has as many rows as a chunk has units. Except in quads, with shifted columns the first of
+// 32 lanes only provides rows to the second.
 RIDGE_HD constexpr int thin_groups(Config c, int unit, std::int64_t width, bool shifted) {
   const int warps = c.threads / thin_lanes;
   return warps * (is_quads(unit, width) ? thin_lanes / 4 * c.accesses : thin_lanes - shifted);
@@ -19,13 +19,13 @@ namespace thin {
 
 constexpr int groups_of_block(const Config& c, const Form& f) { return thin_groups(c, f.unit, f.cols, y_shifted(f)); }
 
-// A matrix's first block is for the rows that are no whole chunks.
+// The first block of a matrix copies the rows that are not in whole chunks.
 constexpr Tiles tiles_of(const Config& c, const Form& f) {
   return {.down = 1 + ceil_div(f.rows / per_chunk(f.unit), groups_of_block(c, f)), .matrices = f.outer.count()};
 }
 
 inline bool starts_off_chunks(const Form& f) {
-  bool off = f.phase_x != 0;
+  bool off = f.offset_x != 0;
   for (int axis = 0; axis < f.outer.rank; ++axis) off = off || f.outer.x[axis] * f.unit % chunk_bytes != 0;
   return off;
 }

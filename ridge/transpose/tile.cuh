@@ -1,24 +1,25 @@
-// A tile by way of shared memory, 16 bytes per access on both sides, or 8 in x.
+// A tile through shared memory, 16 bytes per access on both sides, or 8 in x.
 //
-// A chunk is 16 bytes: V units of one row of x, or of one column (a row of y). Chunks of x go into shared memory as
-// they are. A thread then reads V rows of one word, 4 bytes wide or a unit, which is a small matrix of V rows and as
-// many columns as a word has units; turned in registers it is one chunk of y for each of these columns.
+// A chunk is 16 bytes: V units of one row of x, or of one column (a row of y). Chunks of x are copied to shared memory
+// unchanged. A thread then reads one word (4 bytes, or a wider unit) from each of V rows: a small matrix of V rows and
+// as many columns as a word has units. Its transpose in registers is one chunk of y for each of these columns.
 //
-// Eight lanes take neighbouring chunks of y, a line of 128 bytes, and so read rows that are V apart. To have these in
-// different banks, the chunks of row r lie in an order of their own: chunk j in place j ^ (r / V % 8). Four such
-// groups of lanes take neighbouring words, which fill the banks of a chunk. Writing a row's chunks, eight lanes meet
-// all places of a group of eight: no conflict on either side.
+// Eight lanes take neighbouring chunks of y, a line of 128 bytes, and so read rows that are V apart. A swizzle puts
+// these into different banks: row r stores chunk j at position j ^ (r / V % 8). Four such groups of lanes take
+// neighbouring words, which fill the banks of a chunk. When a row's chunks are written, eight lanes write all eight
+// positions of a group: no bank conflict on either side.
 #pragma once
-#include <ridge/tile/overlap.cuh>
+#include <ridge/tile/dependent_launch.cuh>
 #include <ridge/transpose/launch.cuh>
 #include <ridge/transpose/pieces.cuh>
 #include <ridge/transpose/tile.hpp>
 
 namespace ridge::transpose_detail {
 
-// V words, one per row, into a chunk per column. Of 4-byte units and wider a word has one column: nothing turns.
+// Transposes V words, one per row, into a chunk per column. A word of a unit of 4 bytes or more is one column: a copy.
 template <class T>
-__device__ __forceinline__ void turn(const Word<T> (&words)[per_chunk(sizeof(T))], Packed (&columns)[per_word<T>]) {
+__device__ __forceinline__ void transpose_words(const Word<T> (&words)[per_chunk(sizeof(T))],
+                                                Packed (&columns)[per_word<T>]) {
   if constexpr (sizeof(T) == 1) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {                                                  // four rows of four bytes
@@ -42,21 +43,21 @@ __device__ __forceinline__ void turn(const Word<T> (&words)[per_chunk(sizeof(T))
   }
 }
 
-// Place of a chunk in shared memory.
-template <class Row, class T> __device__ __forceinline__ int tile_chunk(int row, int chunk) {
-  return row * (Row::config.x_bytes / chunk_bytes) + (chunk ^ row / per_chunk(sizeof(T)) % 8);
+// Swizzled position of a chunk in shared memory.
+template <class Policy, class T> __device__ __forceinline__ int tile_chunk(int row, int chunk) {
+  return row * (Policy::config.x_bytes / chunk_bytes) + (chunk ^ row / per_chunk(sizeof(T)) % 8);
 }
 
 //                                                            x: [matrices][rows, cols]  y: [matrices][cols, rows]
 // Preconditions: rows are whole chunks, and all columns of y start on one; cols are whole accesses of x, and all rows
 // of x start on one; gridDim.x is all tiles.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads) transpose_tile(const T* x, T* y, Form f, Tiles tiles) {
-  constexpr Config c = Row::config;
+template <class Policy, class T>
+__global__ void __launch_bounds__(Policy::config.threads) transpose_tile(const T* x, T* y, Form f, Tiles tiles) {
+  constexpr Config c = Policy::config;
   constexpr int V = per_chunk(sizeof(T)), rows = tile_rows(c, sizeof(T)), cols = tile_cols(c, sizeof(T));
   constexpr int parts = chunk_bytes / c.access_bytes, part_units = c.access_bytes / static_cast<int>(sizeof(T));
-  constexpr int row_parts = c.x_bytes / c.access_bytes;                       // of a tile's row
-  constexpr int chunks = tile_bytes(c, sizeof(T)) / chunk_bytes / c.threads;  // of a thread, on either side
+  constexpr int row_parts = c.x_bytes / c.access_bytes;                       // accesses per row of a tile
+  constexpr int chunks = tile_bytes(c, sizeof(T)) / chunk_bytes / c.threads;  // per thread, on either side
   T* shared = simt::dynamic_shared<T>();
   const TileIndex at = tile_of_block<c.strip>(tiles);
   const Axes::Offsets matrix = f.outer(at.matrix);
@@ -66,19 +67,20 @@ __global__ void __launch_bounds__(Row::config.threads) transpose_tile(const T* x
   const int rows_left = static_cast<int>(min(f.rows - row0, std::int64_t{rows}));
   const int cols_left = static_cast<int>(min(f.cols - col0, std::int64_t{cols}));
 
-  tile::await_last();
+  tile::grid_dependency_wait();
 #pragma unroll
   for (int u = 0; u < chunks * parts; ++u) {
     const int i = u * c.threads + threadIdx.x, row = i / row_parts, part = i % row_parts;
     if (row < rows_left && part * part_units < cols_left)
-      tile::copy_async<c.access_bytes>(shared + tile_chunk<Row, T>(row, part / parts) * V + part % parts * part_units,
-                                       x + row * f.pitch_x + part * part_units);
+      tile::copy_async<c.access_bytes>(
+          shared + tile_chunk<Policy, T>(row, part / parts) * V + part % parts * part_units,
+          x + row * f.pitch_x + part * part_units);
   }
   tile::wait_for_copies();
   __syncthreads();
-  tile::let_next_begin();
+  tile::launch_dependents();
 
-  constexpr int words = per_chunk(sizeof(Word<T>)), lines = rows / V / 8;  // words of a chunk; lines of y's run
+  constexpr int words = per_chunk(sizeof(Word<T>)), lines = rows / V / 8;  // words per chunk; lines per column
   const int near = threadIdx.x % 8, word4 = threadIdx.x / 8 % 4;
 #pragma unroll
   for (int u = 0; u < chunks / per_word<T>; ++u) {
@@ -87,9 +89,9 @@ __global__ void __launch_bounds__(Row::config.threads) transpose_tile(const T* x
     Word<T> from[V];
 #pragma unroll
     for (int k = 0; k < V; ++k)
-      from[k] = load_word(shared + tile_chunk<Row, T>(group * V + k, word / words) * V + word % words * per_word<T>);
+      from[k] = load_word(shared + tile_chunk<Policy, T>(group * V + k, word / words) * V + word % words * per_word<T>);
     Packed column[per_word<T>];
-    turn<T>(from, column);
+    transpose_words<T>(from, column);
 #pragma unroll
     for (int j = 0; j < per_word<T>; ++j) {
       const int col = word * per_word<T> + j;
@@ -98,20 +100,21 @@ __global__ void __launch_bounds__(Row::config.threads) transpose_tile(const T* x
   }
 }
 
-// Refused by fits(), of shifted tiles too.
+// fits() refuses these, for shifted tiles too.
 [[maybe_unused]] static Status no_tile() {
   return Status::error(Code::unsupported, "transpose: this variant has no such tile");
 }
 
 namespace tiled {
 
-template <class Row, class T> static Status launch(const Call<T>& call) {
-  constexpr int unit = sizeof(T), unasked = 48 * 1024;  // bytes of shared memory that every kernel may have
-  const auto tiles = tiles_of(Row::config, call.form);
-  if constexpr (!instantiated(Row::config, unit)) return no_tile();
-  else if constexpr (tile_bytes(Row::config, unit) <= unasked)
-    return launch_dependent(call, launch_config(call), transpose_tile<Row, T>, call.x, call.y, call.form, tiles);
-  else return simt::launch(launch_config(call), transpose_tile<Row, T>, call.x, call.y, call.form, tiles);
+template <class Policy, class T> static Status launch(const Call<T>& call) {
+  constexpr int unit = sizeof(T), unasked = 48 * 1024;  // bytes of shared memory without an opt-in attribute
+  const auto tiles = tiles_of(Policy::config, call.form);
+  if constexpr (!instantiated(Policy::config, unit)) return no_tile();
+  else if constexpr (tile_bytes(Policy::config, unit) <= unasked)
+    return tile::launch_dependent(call.plan.device.cc, launch_config(call), transpose_tile<Policy, T>, call.x, call.y,
+                                  call.form, tiles);
+  else return simt::launch(launch_config(call), transpose_tile<Policy, T>, call.x, call.y, call.form, tiles);
 }
 
 }  // namespace tiled

@@ -1,16 +1,16 @@
-// A tile by way of shared memory, of a matrix whose rows and columns start and end on the boundaries of accesses.
+// A tile through shared memory, of a matrix whose rows and columns start and end on access boundaries.
 #pragma once
 #include <ridge/transpose/request.hpp>
 
 namespace ridge::transpose_detail {
 
-// ---- of shifted tiles too
+// ---- shared with shifted tiles
 
 constexpr int tile_rows(Config c, int unit) { return c.y_bytes / unit; }
 constexpr int tile_cols(Config c, int unit) { return c.x_bytes / unit; }
 constexpr int tile_bytes(Config c, int unit) { return tile_rows(c, unit) * c.x_bytes; }
 
-// Whether a tile of these units keeps every thread busy and leaves room for other blocks.
+// Whether a tile of such units keeps every thread busy and leaves room for other blocks.
 constexpr bool has_tile(Config c, int unit) {
   const int most_bytes = 128 * c.threads;  // eight accesses of a thread
   const int least_bytes = (c.threads > 256 ? 4 : 1) * c.threads * chunk_bytes;
@@ -24,7 +24,7 @@ inline std::string refuse_tile(const Config& c, int unit) {
 
 namespace tiled {
 
-// No unit is parted.
+// An access never splits a unit.
 constexpr bool instantiated(const Config& c, int unit) { return has_tile(c, unit) && unit <= c.access_bytes; }
 
 constexpr Tiles tiles_of(const Config& c, const Form& f) {
@@ -36,7 +36,7 @@ constexpr Tiles tiles_of(const Config& c, const Form& f) {
 // Whether every row of x starts and ends on an access's boundary, and every column of y on a chunk's.
 inline bool whole_accesses(const Form& f, int access_bytes) {
   const std::int64_t A = access_bytes / f.unit, V = per_chunk(f.unit);
-  bool whole = f.phase_x % access_bytes == 0 && f.phase_y == 0 && f.cols % A == 0 && f.rows % V == 0 &&
+  bool whole = f.offset_x % access_bytes == 0 && f.offset_y == 0 && f.cols % A == 0 && f.rows % V == 0 &&
                f.pitch_x % A == 0 && f.pitch_y % V == 0;
   for (int axis = 0; axis < f.outer.rank; ++axis) whole = whole && f.outer.x[axis] % A == 0 && f.outer.y[axis] % V == 0;
   return whole;

@@ -1,5 +1,6 @@
 // Instantiates the table of variants.hpp and launches the row that a plan chose. Functions are static: this file is
 // compiled twice, for the CPU runtime and for CUDA, and both objects are in one library.
+#include <ridge/core/table.hpp>
 #include <ridge/transpose/copy.cuh>
 #include <ridge/transpose/narrow.cuh>
 #include <ridge/transpose/runs.cuh>
@@ -10,15 +11,13 @@
 #include <ridge/transpose/thin.cuh>
 #include <ridge/transpose/tile.cuh>
 
-#include <utility>
-
 namespace ridge::transpose_detail {
 
-// A row of the table as a type: nvcc takes no namespaced class value as a kernel's template argument.
-template <int I> struct Row { static constexpr Config config = variants[I].config; };
+// Policy of row I of the table, a type: nvcc takes no namespaced class value as a kernel's template argument.
+template <int I> struct Policy { static constexpr Config config = variants[I].config; };
 
 template <int I, class T> static Status launch_row(const Call<T>& call) {
-  using R = Row<I>;
+  using R = Policy<I>;
   constexpr Algorithm algorithm = R::config.algorithm;
   if constexpr (algorithm <= Algorithm::square) return textbook::launch<R>(call);
   else if constexpr (algorithm == Algorithm::tile) return tiled::launch<R>(call);
@@ -32,18 +31,12 @@ template <int I, class T> static Status launch_row(const Call<T>& call) {
   else return strided::launch<R>(call);
 }
 
-template <class T, int... I> static Status launch_variant(const Call<T>& call, std::integer_sequence<int, I...>) {
-  Status status;
-  ((call.plan.variant == I ? void(status = launch_row<I>(call)) : void()), ...);
-  return status;
-}
-
-// Of units of this many bytes.
+// Launch for units of this many bytes.
 template <int Unit>
 static Status launch_table(const TransposePlan& plan, const Form& form, const void* x, void* y, Stream stream) {
   using T = Bits<Unit>;
   const Call<T> call{plan, form, static_cast<const T*>(x), static_cast<T*>(y), stream};
-  return launch_variant(call, std::make_integer_sequence<int, variant_count>{});
+  return visit_row<variant_count>(plan.variant, [&]<int I>() { return launch_row<I>(call); });
 }
 
 template <>

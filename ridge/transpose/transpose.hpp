@@ -2,14 +2,14 @@
 // transpose(axes): y's axis i is x's axis axes[i].
 //
 // Shapes    transpose: x [..., rows, cols] to y [..., cols, rows], rank 2 to 8, the leading axes a batch.
-//           permute: any order of up to 8 axes. Strides are free, of x also 0 and negative. Matrices whose rows are
-//           contiguous in x and whose columns are contiguous in y take the fast path, also where rows and tensors
-//           start off a 16-byte boundary.
-// Types     any: bits are moved, not values. Elements of 1, 2, 4, 8 or 16 bytes; no dtype has 16, so those are
-//           planned by TransposeProblem alone, or are a last axis that stays in its place.
+//           permute: any order of up to 8 axes. Strides are free; x's may also be 0 or negative. Matrices with rows
+//           contiguous in x and columns contiguous in y take the fast path, even where rows and tensors do not
+//           start on a 16-byte boundary.
+// Types     any: bits are moved, not values. Elements have 1, 2, 4, 8 or 16 bytes. No dtype has 16 bytes: plan those
+//           through TransposeProblem alone, or as a last axis that stays in its place.
 // Aliasing  y must be apart from x; there is no transposition in place.
 // Empty     nothing is launched.
-// Repeats   bit for bit.
+// Repeats   bitwise identical.
 #pragma once
 #include <ridge/core/memory.hpp>
 #include <ridge/core/plan.hpp>
@@ -19,11 +19,11 @@
 namespace ridge {
 
 struct TransposeProblem {
-  std::string_view op = "transpose";  // or "permute": the name it goes by
+  std::string_view op = "transpose";  // or "permute": the operator's name
   int element_bytes = 4;
   Layout x, y;
-  std::vector<int> axes;         // y's axis i is x's axis axes[i]
-  int phase_x = 0, phase_y = 0;  // bytes of the first element past a 16-byte boundary
+  std::vector<int> axes;           // y's axis i is x's axis axes[i]
+  int offset_x = 0, offset_y = 0;  // alignment offset: bytes of the first element past a 16-byte boundary
   bool operator==(const TransposeProblem&) const = default;
 
   // Contiguous, aligned tensors.
@@ -31,7 +31,7 @@ struct TransposeProblem {
                                            std::int64_t batch = 1);
   RIDGE_API static Result<TransposeProblem> permute(int element_bytes, std::span<const std::int64_t> shape,
                                                     std::span<const int> axes);
-  // What the views need; refuses axes that are no permutation, shapes or dtypes that do not follow, and overlap.
+  // The problem of these views. Refuses axes that are no permutation, shapes or dtypes that do not match, and overlap.
   RIDGE_API static Result<TransposeProblem> transpose(const TensorView& x, const TensorView& y);
   RIDGE_API static Result<TransposeProblem> permute(const TensorView& x, std::span<const int> axes,
                                                     const TensorView& y);
@@ -42,7 +42,7 @@ class TransposePlan {
  public:
   // The views must be as planned.
   RIDGE_API Status run(const TensorView& x, const TensorView& y, Stream = {}) const;
-  // The elements lie as planned, from these addresses on: for elements that no dtype has the size of.
+  // Elements have the planned layout, starting at these addresses: for element sizes that no dtype has.
   RIDGE_API Status run(const void* x, void* y, Stream = {}) const;
   RIDGE_API Explanation explain() const;
   std::size_t workspace_bytes() const { return 0; }

@@ -1,4 +1,4 @@
-// What the command line's check and bench know of window_sum.
+// Registers the cases of window_sum for the command line's check and bench.
 #include <ridge/window_sum/cases.hpp>
 
 namespace ridge::window_sum_detail {

@@ -10,9 +10,9 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   return std::vector<TensorType>{{c.dtype, {c.dim("n")}}};
 }
 
-// Tolerance: one roundoff of float32, relative to the sum of |x|, per addition on an element's way. There are w in the
-// textbook's rows (`serial`), which add a window up one by one; about 50 in `pieces`, and one more for each 131,072
-// elements in `wide`. Whole numbers whose sums float32 holds are exact; i32 wraps.
+// Tolerance: one roundoff of float32, relative to the sum of |x|, per addition of an element. There are w in the
+// textbook variants (`serial`), which sum a window one by one; about 50 in `pieces`, and one more for each 131,072
+// elements in `wide`. Whole numbers whose sums float32 represents are exact; i32 wraps.
 inline std::vector<check::Expected> oracle_of(const check::Case& c, const std::vector<check::HostTensor>& in,
                                               bool serial) {
   const std::int64_t n = in[0].cols(), rows = n ? in[0].rows() : 0, w = c.dim("w");
@@ -58,11 +58,11 @@ inline check::CaseBook book() {
                        .may_leave_range = true};
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
   const std::vector<std::string> types{"f32", "f16", "bf16", "i32"};
-  // Around a piece (8), a tile (1,024 and 4,096), and windows wider than all there is.
+  // Around a piece (8), a tile (1,024 and 4,096), and windows wider than the row.
   for (const char* size : {"n=0,w=3", "n=1,w=1", "n=1,w=9", "n=7,w=3", "n=8,w=15", "n=9,w=17", "n=20,w=101",
                            "n=1023,w=5", "n=1024,w=15", "n=1025,w=17", "n=4097,w=31"})
     for (const std::string& type : types) test(type + ":" + size);
-  // Every remainder of the reach by a piece, and as many pieces between as are added one by one, and more.
+  // Every remainder of the reach by a piece; up to as many pieces between as are added one by one, and more.
   for (const char* w : {"1",  "3",  "7",   "13",  "15",  "17",  "19",  "25",  "29",   "31",  "33",
                         "63", "65", "255", "257", "263", "265", "271", "273", "1001", "2049"}) {
     test("f32:n=2500,w=" + std::string(w));
@@ -70,10 +70,10 @@ inline check::CaseBook book() {
     test("i32:n=1100,w=" + std::string(w));
   }
   test("f32:n=9000,w=4097:fill=ints");
-  test("f32:n=9000,w=4097:fill=constant,0.1");  // roundings that fall to one side
-  // Wider than a tile of 4,096, without the rows that take as long as windows are wide: from the first width on, with
-  // every remainder of the reach by a piece; one that reaches beyond the row everywhere,
-  // and rows of whole spans of 256 and not.
+  test("f32:n=9000,w=4097:fill=constant,0.1");  // roundings of one sign
+  // Wider than a tile of 4,096, without the variants whose time grows with the width: from the first such width, with
+  // every remainder of the reach by a piece; one that reaches beyond the row everywhere;
+  // rows of whole spans of 256, and others.
   for (const char* w : {"4097", "4099", "4101", "4103", "4105", "4107", "4109", "4111", "9001", "30001"}) {
     test("f32:n=9300,w=" + std::string(w) + ":fill=ints:variant=wide");
     test("bf16:n=8200,w=" + std::string(w) + ":fill=ints:variant=wide");

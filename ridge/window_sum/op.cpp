@@ -7,7 +7,7 @@ namespace ridge {
 
 using namespace window_sum_detail;
 
-// What a row of the table is about.
+// The checklist item of a table row.
 static std::string_view checklist_item(const Variant& row) {
   switch (row.config.method) {
     case Method::naive: return {};
@@ -50,7 +50,7 @@ static const RegisterOp registered({.name = "window_sum",
                                     .inputs = {"x"},
                                     .outputs = {"y"},
                                     .dtypes = {f32, f16, bf16, i32},
-                                    .options = {{"w", "odd number", "the window's width"}},
+                                    .options = {{"w", "odd number", "the window's width", {}, true}},
                                     .variants = variant_infos(variants, checklist_item),
                                     .infer = infer,
                                     .plan = plan_by_name});

@@ -7,7 +7,7 @@
 namespace ridge::window_sum_detail {
 
 struct WindowOracle {
-  double sum = 0, magnitude = 0;  // of the values, of their absolute values
+  double sum = 0, magnitude = 0;  // sums of values, and of absolute values
   bool integral = true;
 
   WindowOracle(const double* row, std::int64_t n, std::int64_t i, std::int64_t w) {

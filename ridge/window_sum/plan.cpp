@@ -74,7 +74,7 @@ static Cost cost(const WindowSumProblem& p) {
   const double n = static_cast<double>(p.rows) * static_cast<double>(p.n);
   Cost c;
   c.bytes_read = c.bytes_written = n * static_cast<double>(size_of(p.dtype));
-  // The fewest additions that serve any width: ends and beginnings, and the sum of both.
+  // The fewest additions for any width: suffix and prefix sums, and the sum of both.
   c.on(p.dtype == DType::i32 ? Unit::int32 : Unit::fp32) = 3 * n;
   return c;
 }
@@ -92,7 +92,7 @@ static roofline::Kernel kernel_of(const Variant& row, const WindowSumProblem& p)
   k.bytes_read = k.cost.bytes_read;
   k.bytes_written = k.cost.bytes_written;
   k.tile_efficiency = roofline::tile_efficiency(p.n, tile(c));
-  // Instructions of one output, from the source, for every output that the tiles have room for.
+  // Instructions per output, counted in the source, for every output that the tiles have room for.
   double instructions = 0;
   switch (c.method) {
     case Method::naive:
@@ -124,8 +124,7 @@ static roofline::Kernel kernel_of(const Variant& row, const WindowSumProblem& p)
   }
   if (c.method == Method::wide) {
     k.launches = 2;
-    k.bytes_read *=
-        2;  // by the sums first; where windows end is read from memory again, where they begin was so before
+    k.bytes_read *= 2;  // by the sums, and by the ends of windows; their beginnings come from the L2 cache
     k.l2_bytes = k.cost.bytes_read + static_cast<double>(k.blocks) * 4 * width / span_elements;
     k.trips = 2;
     k.trip_bytes = 2 * outputs * size;
@@ -135,8 +134,8 @@ static roofline::Kernel kernel_of(const Variant& row, const WindowSumProblem& p)
   k.clocks = static_cast<double>(k.blocks) * outputs / 32 / 4 * instructions;
   if ((c.method == Method::naive || c.method == Method::shared) && p.x->step != 1 && p.n > 1)
     k.memory_share = size / 32;  // a sector for each element
-  const bool on_units = rows_on_units(*p.x, p.dtype) && rows_on_units(*p.y, p.dtype);
-  if (c.method >= Method::neighbours && !on_units) k.memory_share = 0.5;  // 8 neighbours per lane, one by one
+  const bool on_vectors = rows_on_vectors(*p.x, p.dtype) && rows_on_vectors(*p.y, p.dtype);
+  if (c.method >= Method::neighbours && !on_vectors) k.memory_share = 0.5;  // 8 elements per lane, one by one
   return k;
 }
 
@@ -184,9 +183,9 @@ Status WindowSumPlan::run(const TensorView& x, const TensorView& y, Workspace wo
   auto given = WindowSumProblem::of(x, y, problem.w);
   if (!given) return given.error();
   if (*given != problem) {
-    // A tensor that starts on a rounder address than was planned for is as good; the kernels look at the plan's.
-    if (given->x->phase == 0) given->x->phase = problem.x->phase;
-    if (given->y->phase == 0) given->y->phase = problem.y->phase;
+    // A tensor may have a higher alignment than planned; the kernels use the plan's.
+    if (given->x->alignment_offset == 0) given->x->alignment_offset = problem.x->alignment_offset;
+    if (given->y->alignment_offset == 0) given->y->alignment_offset = problem.y->alignment_offset;
     if (*given != problem) return not_as_planned(op, given->text(), problem.text());
   }
   RIDGE_TRY(check_device(op, x.device, device));

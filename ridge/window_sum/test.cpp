@@ -24,7 +24,7 @@ TEST(WindowSumPlan, WindowsOfHundredsOfMillionsAreWide) {
     EXPECT_EQ(chosen({.rows = 1, .n = 2000000000, .w = w}), "wide") << w;
 }
 
-// Where data is off its elements' size, no kernel could read it.
+// No kernel could read data that is not aligned to its elements' size.
 TEST(WindowSumPlan, RefusesDataOffItsElementsSize) {
   alignas(16) char bytes[64] = {};
   const TensorView off = view(reinterpret_cast<float*>(bytes + 2), {8});

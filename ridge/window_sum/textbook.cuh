@@ -6,22 +6,23 @@
 
 namespace ridge::window_sum_detail {
 
-// What sums are taken in: unsigned, so that integers wrap.
+// The type of sums: unsigned for integers, so that they wrap.
 template <class T> struct SumType { using type = float; };
 template <> struct SumType<std::int32_t> { using type = std::uint32_t; };
 template <class T> using Sum = typename SumType<T>::type;
 
 struct RowsShape {
-  std::int64_t n, reach, tiles;  // tiles: of a row
+  std::int64_t n, reach, tiles;  // tiles: per row
   RowOffsets rows_x, rows_y;
   std::int64_t step_x, step_y;
 };
 
 // y[row, i] = sum of x[row, i - reach .. i + reach]     x, y: [rows, n], any strides
 // Precondition: gridDim.x == rows * tiles.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads) window_naive(const T* x, T* y, RowsShape s) {
-  const std::int64_t row = blockIdx.x / s.tiles, i = (blockIdx.x - row * s.tiles) * Row::config.threads + threadIdx.x;
+template <class Policy, class T>
+__global__ void __launch_bounds__(Policy::config.threads) window_naive(const T* x, T* y, RowsShape s) {
+  const std::int64_t row = blockIdx.x / s.tiles,
+                     i = (blockIdx.x - row * s.tiles) * Policy::config.threads + threadIdx.x;
   if (i >= s.n) return;
   x += s.rows_x(row);
   const std::int64_t first = i > s.reach ? i - s.reach : 0, last = i + s.reach < s.n ? i + s.reach : s.n - 1;
@@ -30,11 +31,11 @@ __global__ void __launch_bounds__(Row::config.threads) window_naive(const T* x, 
   y[s.rows_y(row) + i * s.step_y] = T(sum);
 }
 
-// The same by tiles.                                    shared memory: [tile + 2 reach], from tile's start - reach
+// The same by tiles.                                    shared memory: [tile + 2 reach], tile and halo
 // Preconditions: gridDim.x == rows * tiles; shared_words() of dynamic shared memory.
-template <class Row, class T>
-__global__ void __launch_bounds__(Row::config.threads) window_shared(const T* x, T* y, RowsShape s) {
-  constexpr int threads = Row::config.threads, outputs = Row::config.outputs;
+template <class Policy, class T>
+__global__ void __launch_bounds__(Policy::config.threads) window_shared(const T* x, T* y, RowsShape s) {
+  constexpr int threads = Policy::config.threads, outputs = Policy::config.outputs;
   Sum<T>* in = simt::dynamic_shared<Sum<T>>();
   const std::int64_t row = blockIdx.x / s.tiles, start = (blockIdx.x - row * s.tiles) * threads * outputs;
   const int reach = static_cast<int>(s.reach);

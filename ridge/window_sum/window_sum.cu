@@ -1,14 +1,13 @@
 // Instantiates the table of variants.hpp and launches the row that a plan chose. Functions are static: this file is
 // compiled twice, for the CPU runtime and for CUDA, and both objects are in one library.
+#include <ridge/core/table.hpp>
 #include <ridge/window_sum/launch.hpp>
 #include <ridge/window_sum/wide.cuh>
 
-#include <utility>
-
 namespace ridge::window_sum_detail {
 
-// A row of the table as a type: nvcc takes no namespaced class value as a kernel's template argument.
-template <int I> struct Row { static constexpr Config config = variants[I].config; };
+// Policy of row I of the table, a type: nvcc takes no namespaced class value as a kernel's template argument.
+template <int I> struct Policy { static constexpr Config config = variants[I].config; };
 
 template <int I, class T>
 static Status launch_row(const WindowSumPlan& plan, const T* x, T* y, [[maybe_unused]] void* workspace, Stream stream) {
@@ -27,47 +26,38 @@ static Status launch_row(const WindowSumPlan& plan, const T* x, T* y, [[maybe_un
                       .rows_y = RowOffsets::of(p.y->outer),
                       .step_x = p.x->step,
                       .step_y = p.y->step};
-    if constexpr (c.method == Method::naive) return simt::launch(at, window_naive<Row<I>, T>, x, y, s);
-    else return simt::launch(at, window_shared<Row<I>, T>, x, y, s);
+    if constexpr (c.method == Method::naive) return simt::launch(at, window_naive<Policy<I>, T>, x, y, s);
+    else return simt::launch(at, window_shared<Policy<I>, T>, x, y, s);
   } else {
     const PiecesShape s{.n = p.n,
                         .tiles = tiles_of_row(c, p),
                         .pitch_x = p.x->pitch(),
                         .pitch_y = p.y->pitch(),
                         .reach = static_cast<int>(reach(p)),
-                        .wide_x = rows_on_units(*p.x, p.dtype),
-                        .wide_y = rows_on_units(*p.y, p.dtype)};
+                        .aligned_x = rows_on_vectors(*p.x, p.dtype),
+                        .aligned_y = rows_on_vectors(*p.y, p.dtype)};
     if constexpr (c.method == Method::wide) {
       const std::int64_t spans = spans_of_row(p);
       Sum<T>* sums = static_cast<Sum<T>*>(workspace);
       simt::Config first = at;
       first.grid = dim3(static_cast<unsigned>(ceil_div(p.rows * spans, c.threads / group)));
       first.smem = 0;
-      RIDGE_TRY(simt::launch(first, window_spans<Row<I>, T>, x, sums, s, p.rows, spans));
-      return simt::launch(at, window_wide<Row<I>, T>, x, y, static_cast<const Sum<T>*>(sums), s, spans);
+      RIDGE_TRY(simt::launch(first, window_spans<Policy<I>, T>, x, sums, s, p.rows, spans));
+      return simt::launch(at, window_wide<Policy<I>, T>, x, y, static_cast<const Sum<T>*>(sums), s, spans);
     } else if constexpr (c.method == Method::neighbours) {
-      return simt::launch(at, window_neighbours<Row<I>, T>, x, y, s);
+      return simt::launch(at, window_neighbours<Policy<I>, T>, x, y, s);
     } else {
-      return simt::launch(at, window_pieces<Row<I>, T>, x, y, s);
+      return simt::launch(at, window_pieces<Policy<I>, T>, x, y, s);
     }
   }
-}
-
-template <class T, int... I>
-static Status launch_variant(const WindowSumPlan& plan, const void* x, void* y, void* workspace, Stream stream,
-                             std::integer_sequence<int, I...>) {
-  Status status;
-  ((plan.variant == I
-        ? void(status = launch_row<I, T>(plan, static_cast<const T*>(x), static_cast<T*>(y), workspace, stream))
-        : void()),
-   ...);
-  return status;
 }
 
 template <>
 Status launch<simt::Backend>(const WindowSumPlan& plan, const void* x, void* y, void* workspace, Stream stream) {
   return Types::visit(plan.problem.dtype, Status{}, [&]<class T>() {
-    return launch_variant<T>(plan, x, y, workspace, stream, std::make_integer_sequence<int, variant_count>{});
+    return visit_row<variant_count>(plan.variant, [&]<int I>() {
+      return launch_row<I, T>(plan, static_cast<const T*>(x), static_cast<T*>(y), workspace, stream);
+    });
   });
 }
 

@@ -2,17 +2,17 @@
 //
 //   y[..., i] = sum over |j - i| <= (w - 1) / 2 of x[..., j], where x is 0 outside its axis
 //
-// Shapes    x and y of one shape, [..., n], rank 1 to 8. Strides are free; rows of contiguous elements take the fast
-//           path, wherever they start.
-// Window    w is odd, from 1; an even one is refused. It may be wider than n.
+// Shapes    x and y have the same shape, [..., n], rank 1 to 8. Strides are free; rows of contiguous elements take the
+//           fast path, wherever they start.
+// Window    w is odd, from 1; even ones are refused. It may be wider than n.
 // Types     f32 f16 bf16 i32; y has x's type. 16-bit floats are summed in float32 and rounded once; i32 wraps.
-// Accuracy  A window's sum is made of its own elements by additions alone: nothing is added and taken off again. So NaN
-//           and infinities reach the windows that they are in and no others, and the error is at most a few dozen
-//           roundings of the sum of the window's absolute values, and one more for each 131,072 elements of w (`naive`
-//           and `shared`: up to w of them).
+// Accuracy  A window's sum consists of additions of its own elements: nothing is added and subtracted again. So NaN and
+//           infinities reach only the windows that contain them, and the error is at most a few dozen roundings of the
+//           sum of the window's absolute values, plus one for each 131,072 elements of w (`naive` and `shared`: up to w
+//           of them).
 // Aliasing  y must not overlap x.
 // Empty     nothing is launched.
-// Repeats   bit for bit.
+// Repeats   bitwise identical.
 #pragma once
 #include <ridge/core/memory.hpp>
 #include <ridge/core/plan.hpp>
@@ -25,12 +25,12 @@ namespace ridge {
 struct WindowSumProblem {
   std::int64_t rows = 0, n = 0, w = 1;
   DType dtype = DType::f32;
-  std::optional<Rows> x = {}, y = {};  // where they are not contiguous rows that start on 16 bytes
+  std::optional<Rows> x = {}, y = {};  // none: contiguous rows that start on 16 bytes
   bool operator==(const WindowSumProblem&) const = default;
 
-  // What the views need; refuses shapes or dtypes that differ, and overlap.
+  // The problem of these views. Refuses shapes or dtypes that differ, and overlap.
   RIDGE_API static Result<WindowSumProblem> of(const TensorView& x, const TensorView& y, std::int64_t w);
-  RIDGE_API std::string text() const;  // what explain() says of it
+  RIDGE_API std::string text() const;  // for explain()
 };
 
 class WindowSumPlan {
