@@ -1,5 +1,6 @@
 // CUDA's runtime behind gpu.hpp. Linked statically, so libridge loads where there is no driver.
 #include <ridge/core/gpu.hpp>
+#include <ridge/core/vector_access.hpp>
 
 #include <cuda_runtime_api.h>
 
@@ -75,7 +76,7 @@ Result<DeviceInfo> query(int index) {
 // Kernels read the whole 16-byte vector around an element, whose end may lie past the tensor's: tools report that as
 // out of bounds.
 static std::size_t whole_vectors(std::size_t bytes) {
-  constexpr std::size_t vector = 16;
+  constexpr std::size_t vector = vector_bytes;
   return bytes > SIZE_MAX - vector ? bytes : (bytes + vector - 1) / vector * vector;
 }
 

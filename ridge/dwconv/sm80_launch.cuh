@@ -33,7 +33,7 @@ template <class T> Status launch_lags(const Arguments& args, const Sum<T>& sum) 
 
 template <int I, class T> Status launch_tensor_row(const Arguments& args) {
   if constexpr (variants[I].config.method != Method::tensor) {
-    return {};  // launched elsewhere
+    return Status::error(Code::unsupported, "dwconv: this variant is launched elsewhere");
   } else {
     return launch_sums<T>(args, [&](const Sum<T>& sum, auto summed) {
       if constexpr (decltype(summed)::value) return launch_lags<T>(args, sum);

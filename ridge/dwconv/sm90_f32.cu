@@ -42,7 +42,7 @@ Status launch_lags(const Arguments& args, const Sum<float>& sum) {
 
 template <int I> Status launch_row(const Arguments& args) {
   if constexpr (variants[I].config.method != Method::whole) {
-    return {};  // launched elsewhere
+    return Status::error(Code::unsupported, "dwconv: this variant is launched elsewhere");
   } else {
     return launch_sums<float>(args, [&](const Sum<float>& sum, auto summed) {
       if constexpr (!decltype(summed)::value) return launch_rows<I>(args, sum);

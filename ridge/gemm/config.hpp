@@ -2,6 +2,7 @@
 // instantiates a kernel writes their own Config.
 #pragma once
 #include <ridge/core/dtype.hpp>
+#include <ridge/core/vector_access.hpp>
 #include <ridge/gemm/groups.hpp>
 #include <ridge/gemm/raster.hpp>
 
@@ -118,7 +119,7 @@ constexpr bool a_is_k_major(const Config& c) {
 
 // ---- facts --------------------------------------------------------------------------------------------------------
 
-inline constexpr int access_bytes = 16;  // of Loads::vectors, and of every vector access to shared memory
+inline constexpr int access_bytes = vector_bytes;  // of Loads::vectors, and of every vector access to shared memory
 
 // Elements along k packed in one element of shared memory: signed bytes are multiplied four at a time.
 constexpr int pack(DType dtype) { return dtype == DType::i8 ? 4 : 1; }

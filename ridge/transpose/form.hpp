@@ -2,6 +2,7 @@
 // together on both sides are one unit of up to 16 bytes.
 #pragma once
 #include <ridge/core/tensor.hpp>
+#include <ridge/core/vector_access.hpp>
 
 namespace ridge {
 struct TransposeProblem;
@@ -9,7 +10,7 @@ struct TransposeProblem;
 
 namespace ridge::transpose_detail {
 
-inline constexpr int chunk_bytes = 16;  // the widest access of a thread
+inline constexpr int chunk_bytes = vector_bytes;  // a chunk is a vector access
 
 // Axes that a kernel walks by one index: sizes, and strides in x and y, in units.
 struct Axes {
