@@ -246,9 +246,11 @@ __global__ void __launch_bounds__(SplitKernel<Policy, T, MW, MN>::threads, Polic
     const bool loads = threadIdx.x == consumers * 128;  // one thread of the last warp
     int loaded = 0;
     if (loads) {  // it fills the stages before other threads know of them
-      pipeline.init(K::gathers ? 2 : 1, consumers);
-      if constexpr (K::gathers)
-        for (int s = 0; s < c.stages; ++s) sm90::init(bulk_full + s, 1);
+      for (int s = 0; s < c.stages; ++s) {
+        sm90::init(pipeline.full + s, K::gathers ? 2 : 1);
+        sm90::init(pipeline.empty + s, consumers);
+        if constexpr (K::gathers) sm90::init(bulk_full + s, 1);
+      }
       sm90::init(sums_full, 1);
       sm90::fence_init();
       sm90::arrive_and_expect_tx(sums_full, (split - 1) * (consumers * 128 * 16u << work.share_log2));

@@ -256,14 +256,14 @@ template <int Threads> class RingTeam {
 #pragma unroll
       for (int n = 0; n < N; ++n)
         if (n < ring.tensors)
-          expected += copy_partly<T>(to + n * ring.row_bytes, low_of<T>(tensors[n], row), tensors[n].begin,
-                                     tensors[n].end, off, size, bytes, full(stage), false);
+          expected += copy_partial_row<T>(to + n * ring.row_bytes, low_of<T>(tensors[n], row), tensors[n].begin,
+                                          tensors[n].end, off, size, bytes, full(stage), false);
       arrive_and_expect_tx(full(stage), expected);  // orders the elements' stores too
 #pragma unroll
       for (int n = 0; n < N; ++n)
         if (n < ring.tensors)
-          copy_partly<T>(to + n * ring.row_bytes, low_of<T>(tensors[n], row), tensors[n].begin, tensors[n].end, off,
-                         size, bytes, full(stage), true);
+          copy_partial_row<T>(to + n * ring.row_bytes, low_of<T>(tensors[n], row), tensors[n].begin, tensors[n].end,
+                              off, size, bytes, full(stage), true);
       return;
     }
     arrive_and_expect_tx(full(stage), ring.tensors * bytes);
@@ -291,10 +291,11 @@ template <int Threads> class RingTeam {
   // (vectors false), then whole vectors by a copy (vectors true). Returns the copy's bytes. Rare, so it is no part of
   // the loop's code; its arguments are values, since a team whose address is taken would be in memory.
   template <class T>
-  static __device__ __attribute__((noinline)) unsigned copy_partly(unsigned char* to, const unsigned char* low,
-                                                                   const unsigned char* begin, const unsigned char* end,
-                                                                   unsigned off, unsigned size, unsigned bytes,
-                                                                   Barrier* full, bool vectors) {
+  static __device__ __attribute__((noinline)) unsigned copy_partial_row(unsigned char* to, const unsigned char* low,
+                                                                        const unsigned char* begin,
+                                                                        const unsigned char* end, unsigned off,
+                                                                        unsigned size, unsigned bytes, Barrier* full,
+                                                                        bool vectors) {
     const unsigned first = low < begin ? vector_bytes : 0, last = low + bytes > end ? bytes - vector_bytes : bytes;
     const unsigned whole = last > first ? last - first : 0;
     if (!vectors) {
