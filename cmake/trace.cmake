@@ -8,6 +8,7 @@ endif()
 set(trace_flags -fsanitize=thread -fsanitize-coverage=trace-pc,trace-cmp
     # as few accesses as nvcc makes, each as wide as it was written, at a line, blocks in the order of the source
     -O1 -finline-small-functions -fno-tree-sra -fno-tree-vectorize -fno-store-merging -fno-reorder-blocks
+    -DRIDGE_SIMT_TRACED  # shared memory is aligned alike in every program
     # inlined functions have lines with -g and not with -g1; variables need no record
     -g -fno-var-tracking
     -Wno-tsan)  # fences: the hooks see them

@@ -14,9 +14,12 @@
 #define __forceinline__ inline __attribute__((always_inline))
 
 // A block never leaves its OS thread, so its shared memory is thread_local. The bounds build has a single worker and
-// uses plain statics instead, because AddressSanitizer guards those and not thread_local arrays.
+// uses plain statics instead, because AddressSanitizer guards those and not thread_local arrays. The trace build aligns
+// it to the widest access, so that a kernel's counts do not depend on which others the linker put before it.
 #ifdef RIDGE_SIMT_SERIAL
 #define __shared__ static
+#elif defined(RIDGE_SIMT_TRACED)
+#define __shared__ static thread_local __attribute__((aligned(16)))
 #else
 #define __shared__ static thread_local
 #endif
