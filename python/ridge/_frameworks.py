@@ -37,6 +37,7 @@ class Framework:
     reader = "dlpack"  # or: numpy, torch, spec
     stream = None  # stream(device) -> the current one's address
     finish = None  # finish(result) -> what the caller gets
+    written = None  # written(tensor): a result went to this tensor of the caller's
     grad_enabled = None
     writable = True
 
@@ -66,6 +67,8 @@ class _Torch(Framework):
     def __init__(self, torch):
         self._torch = torch
         self.grad_enabled = torch.is_grad_enabled
+        # Of what a backward pass saved, autograd then knows that it has changed.
+        self.written = torch.autograd.graph.increment_version
         self.stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
         self.to_dlpack = torch.utils.dlpack.to_dlpack  # where __dlpack_c_exchange_api__ is missing
 

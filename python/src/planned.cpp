@@ -99,6 +99,10 @@ void Planned::run(const Request& r, void* workspace, std::size_t given) {
 }
 
 Ref result_of(const Request& r) {
+  if (r.out)
+    for (std::size_t i = 0; i < r.outputs.size(); ++i)
+      if (PyObject* written = r.outputs[i].framework->written)
+        checked(PyObject_CallFunctionObjArgs, written, r.output_objects[i], nullptr);
   PyObject* finish = r.out ? nullptr : r.framework().finish;
   const auto finished = [&](PyObject* object) {
     return finish ? checked(PyObject_CallFunctionObjArgs, finish, object, nullptr) : Ref::share(object);

@@ -47,6 +47,7 @@ const Framework* framework_of(PyObject* object, const Label& label) {
   if (f.reader == Framework::Reader::torch) f.exchange = exchange_of(type);
   f.stream = attribute_or_null(made.get(), "stream");
   f.finish = attribute_or_null(made.get(), "finish");
+  f.written = attribute_or_null(made.get(), "written");
   f.grad_enabled = attribute_or_null(made.get(), "grad_enabled");
   f.writable = checked(PyObject_IsTrue, attribute(made.get(), "writable").get()) == 1;
   f.type = Ref::share(type).release();

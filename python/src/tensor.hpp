@@ -18,6 +18,7 @@ struct Framework {
   PyObject* self = nullptr;               // the Python object, with make(shape, dtype, device) -> a maker
   PyObject* stream = nullptr;             // stream(device_id) -> int, the current one; null: none to ask for
   PyObject* finish = nullptr;             // finish(result) -> what the caller gets; null: the result itself
+  PyObject* written = nullptr;            // written(tensor), after a result went to a caller's own; null: nobody asks
   PyObject* grad_enabled = nullptr;       // whether gradients are being recorded; null: the library records none
   bool writable = true;                   // whether its tensors may be results
   mutable bool versioned = true;          // __dlpack__ takes max_version, as far as is known

@@ -298,6 +298,15 @@ _ACTIVATIONS = {
 }
 
 
+def _product(a, b, dtype, **options):
+    """gemm of a gradient and an operand of type dtype, in that type. A gradient in float32 may be beyond float16's range:
+    TF32 has that of float32, and float16's ten bits, so that the operand is exact in it.
+    """
+    if dtype == torch.float16 and torch.float32 in (a.dtype, b.dtype):
+        return _ridge("gemm")(a.float(), b.float(), **options | {"math": "tf32"}).to(dtype)
+    return _ridge("gemm")(a.to(dtype), b.to(dtype), **options)
+
+
 def _through_activation(call, g, inputs):
     """The gradient of what the activation was given. That is computed again: a product more, and nothing kept."""
     parts = (call.options.get("epilogue") or "").split("+")
@@ -328,7 +337,7 @@ def _(call, dd):
     if call.gate is not None:  # both factors are computed again
         again = {k: v for k, v in options.items() if k not in ("scale", "variant", "epilogue")}
         kept = "+".join(p for p in parts if p not in ("gate", "residual")) or None
-        by_gate = (g * gemm(a, b, call.c, call.bias, epilogue=kept, **again)).to(a.dtype)
+        by_gate = g * gemm(a, b, call.c, call.bias, epilogue=kept, **again)
         g = g * gemm(a, call.gate, **{k: v for k, v in again.items() if k != "beta"})
     g = _through_activation(call, g, (a, b, call.c, call.bias))
     if call.bias is not None and call.needs["bias"]:
@@ -336,7 +345,6 @@ def _(call, dd):
         gradients["bias"] = along.reshape(-1, along.shape[-1]).sum(0).to(call.bias.dtype)
     if call.c is not None:
         gradients["c"] = (beta * g).to(call.c.dtype)
-    g = g.to(a.dtype)
     rest = {"alpha": alpha, "math": options.get("math")}
     ta, tb = layout[0] == "t", layout[1] == "t"
     for name, b, g in (("b", b, g), ("gate", call.gate, by_gate)):
@@ -344,17 +352,17 @@ def _(call, dd):
             continue
         if call.needs["a"]:  # g op(b)^T as [m, k], or its transpose op(b) g^T as [k, m]
             da = (
-                gemm(b, g, layout=("t" if tb else "n") + "t", **rest)
+                _product(b, g, a.dtype, layout=("t" if tb else "n") + "t", **rest)
                 if ta
-                else gemm(g, b, layout="n" + ("n" if tb else "t"), **rest)
+                else _product(g, b, a.dtype, layout="n" + ("n" if tb else "t"), **rest)
             )
             da = da.sum(0) if da.dim() > a.dim() else da
             gradients["a"] = gradients["a"] + da if "a" in gradients else da
         if call.needs[name]:  # op(a)^T g as [k, n], or its transpose g^T op(a) as [n, k]
             db = (
-                gemm(g, a, layout="t" + ("t" if ta else "n"), **rest)
+                _product(g, a, a.dtype, layout="t" + ("t" if ta else "n"), **rest)
                 if tb
-                else gemm(a, g, layout=("n" if ta else "t") + "n", **rest)
+                else _product(a, g, a.dtype, layout=("n" if ta else "t") + "n", **rest)
             )
             gradients[name] = db.sum(0) if db.dim() > b.dim() else db
     return gradients
@@ -374,11 +382,10 @@ def _(call, dy):
     rows = g.reshape(-1, g.shape[-1])
     if call.bias is not None and call.needs["bias"]:
         gradients["bias"] = rows.sum(0).to(call.bias.dtype)
-    rows = rows.to(x.dtype)
     if call.needs["x"]:
-        gradients["x"] = _ridge("gemm")(rows, w, math=options.get("math")).reshape(x.shape)
+        gradients["x"] = _product(rows, w, x.dtype, math=options.get("math")).reshape(x.shape)
     if call.needs["w"]:
-        gradients["w"] = _ridge("gemm")(rows, x.reshape(-1, x.shape[-1]), layout="tn", math=options.get("math"))
+        gradients["w"] = _product(rows, x.reshape(-1, x.shape[-1]), x.dtype, layout="tn", math=options.get("math"))
     return gradients
 
 

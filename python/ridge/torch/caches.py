@@ -9,6 +9,7 @@ v into the caches that it is handed, in place, and returns q turned. Rows that n
 import torch
 
 import ridge
+from ridge.torch import node
 
 _LIBRARY = torch.library.Library("ridge", "FRAGMENT")
 _SCHEMA = (
@@ -44,6 +45,8 @@ _LIBRARY.define("rope_cache_" + _SCHEMA, tags=(torch.Tag.pt2_compliant_tag,))
 for _device in ("CPU", "CUDA"):
     _LIBRARY.impl("rope_cache_", _kernel, _device)
 torch.library.register_fake("ridge::rope_cache_", _fake, lib=_LIBRARY)
+_kernel_of_autograd = node.kernel_without_gradient(torch.ops.ridge.rope_cache_.default)
+_LIBRARY.impl("rope_cache_", _kernel_of_autograd, "Autograd", with_keyset=True)
 
 
 def rope_cache_(q, k, v, k_cache, v_cache, positions=None, cos=None, sin=None, block_table=None, **options):

@@ -1,12 +1,11 @@
-"""Every operator of the registry under torch.ops.ridge: schema, kernels, shapes, gradient."""
+"""Every operator of the registry under torch.ops.ridge: schema, kernels, shapes, gradient, transforms."""
 
 import functools
 
 import torch
 
 import ridge
-from ridge.torch import library, schema, shapes
-from ridge.torch.autograd import FORMULAS, Call
+from ridge.torch import autocast, library, node, schema, shapes, vmap
 
 _LIBRARY = torch.library.Library("ridge", "DEF")
 
@@ -18,16 +17,16 @@ def register(op):
     for device in ("CPU", "CUDA"):
         _LIBRARY.impl(op.name, _kernel(op, names), device)
     torch.library.register_fake(f"ridge::{op.name}", _fake(op, names), lib=_LIBRARY)
-    backward, setup_context = _gradient(op, names)
-    torch.library.register_autograd(f"ridge::{op.name}", backward, setup_context=setup_context, lib=_LIBRARY)
-
-
-def _given(options):
-    return {name: value for name, value in options.items() if value is not None}
+    autograd = node.autograd_kernel(op, names, schema.returns_list(op))
+    _LIBRARY.impl(op.name, autograd, "Autograd", with_keyset=True)
+    torch.library.register_vmap(f"ridge::{op.name}", vmap.rule(op, names), lib=_LIBRARY)
+    autocast.register(_LIBRARY, op.name)
 
 
 def _kernel(op, names):
     function = getattr(ridge, op.name)  # on the tensors' device and its current stream, with PyTorch's memory
+    if "cu_q" in op.inputs:
+        function = _whole_results(op, function)
     if schema.returns_list(op):
 
         def kernel(*tensors, **options):
@@ -35,46 +34,42 @@ def _kernel(op, names):
             return list(outputs) if isinstance(outputs, tuple) else [outputs]
 
         return kernel
-    if names == op.inputs:
+    if names == op.inputs and "cu_q" not in op.inputs:
         return function
     return lambda *tensors, **options: function(**dict(zip(names, tensors)), **options)
+
+
+def _whole_results(op, function):
+    """The function of packed sequences (cu_q), which writes no row that belongs to none of them. PyTorch has no such rows:
+    a sum over them would be of whatever memory held. Here they have attended to nothing: 0, and a log of -inf.
+    """
+
+    def whole(**arguments):
+        if arguments.get("cu_q") is None:
+            return function(**arguments)
+        inputs = [arguments.pop(name, None) for name in op.inputs]
+        outputs = [
+            inputs[0].new_full(shape, float("-inf") if name == "lse" else 0, dtype=dtype)
+            for name, (dtype, shape) in zip(op.outputs, _result_types(op, inputs, arguments))
+        ]
+        return function(*inputs, **arguments, out=tuple(outputs) if len(outputs) > 1 else outputs[0])
+
+    return whole
+
+
+def _result_types(op, inputs, options):
+    """[(dtype, shape)] of the outputs for these inputs, in the registry's order; extents may be symbols."""
+    dtypes = [None if t is None else t.dtype for t in inputs]
+    infer = functools.partial(library.infer, op.name, dtypes, options=node.given_options(options))
+    return shapes.infer_symbolic(infer, [() if t is None else t.shape for t in inputs])
 
 
 def _fake(op, names):
     def fake(*tensors, **options):
         given = dict(zip(names, tensors))
         inputs = [given.get(name) for name in op.inputs]
-        dtypes = [None if t is None else t.dtype for t in inputs]
-        infer = functools.partial(library.infer, op.name, dtypes, options=_given(options))
-        types = shapes.infer_symbolic(infer, [() if t is None else t.shape for t in inputs])
         like = next(t for t in inputs if t is not None)
-        outputs = [like.new_empty(shape, dtype=dtype) for dtype, shape in types]
+        outputs = [like.new_empty(shape, dtype=dtype) for dtype, shape in _result_types(op, inputs, options)]
         return outputs if schema.returns_list(op) else outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     return fake
-
-
-def _gradient(op, names):
-    keep, formula = FORMULAS.get(op.name, ((), None))
-
-    def setup_context(ctx, inputs, keyword_only_inputs, output):
-        known = dict(zip(names, inputs))
-        known.update(zip(op.outputs, output if isinstance(output, (tuple, list)) else (output,)))
-        ctx.set_materialize_grads(False)  # zeros for an output that nothing came from need not be read
-        ctx.options = _given(keyword_only_inputs)
-        ctx.save_for_backward(*(known.get(name) for name in keep))
-
-    def backward(ctx, *gradients):
-        if formula is None:
-            raise NotImplementedError(f"ridge::{op.name} has no gradient; call it on tensors that do not require one")
-        if schema.returns_list(op):
-            [gradients] = gradients
-        given = names[: len(ctx.needs_input_grad)]
-        if all(gradient is None for gradient in gradients):
-            return (None,) * len(given)
-        needs = dict.fromkeys(names, False) | dict(zip(given, ctx.needs_input_grad))
-        found = formula(Call(op.name, dict(zip(keep, ctx.saved_tensors)), ctx.options, needs), *gradients)
-        results = tuple(found.get(name) if needs[name] else None for name in given)
-        return results if len(results) > 1 else results[0]
-
-    return backward, setup_context

@@ -1,0 +1,130 @@
+"""torch.func.vmap: the batch is an axis of the operator's own where it has one, and else its calls one by one."""
+
+import torch
+
+
+def rule(op, names):
+    """The function for torch.library.register_vmap of an operator with these inputs, in the order of its schema."""
+    overload = getattr(torch.ops.ridge, op.name).default
+
+    def batched(info, in_dims, *tensors, **options):
+        names_given = names[: len(tensors)]
+        given = {
+            name: tensor if dim is None else tensor.movedim(dim, 0).contiguous()
+            for name, tensor, dim in zip(names_given, tensors, in_dims)
+        }
+        batched_names = {name for name, dim in zip(names_given, in_dims) if dim is not None}
+        rewrite = _RULES.get(op.name)
+        call = rewrite(given, batched_names, info.batch_size, options) if rewrite else None
+        if call is None:
+            return _one_by_one(overload, given, batched_names, info.batch_size, options)
+        arguments, options, unfold = call
+        outputs = overload(**arguments, **options)
+        if isinstance(outputs, torch.Tensor):
+            return unfold(outputs), 0
+        return type(outputs)(map(unfold, outputs)), type(outputs)([0] * len(outputs))
+
+    return batched
+
+
+def _one_by_one(overload, given, batched, size, options):
+    calls = [
+        overload(**{name: t[i] if name in batched else t for name, t in given.items()}, **options) for i in range(size)
+    ]
+    if not calls:
+        raise ValueError(f"{overload}: vmap over an axis of 0; it must be of 1 and more")
+    if isinstance(calls[0], torch.Tensor):
+        return torch.stack(calls), 0
+    kind = type(calls[0])
+    return kind(torch.stack(found) for found in zip(*calls)), kind([0] * len(calls[0]))
+
+
+def _same(tensor):
+    return tensor
+
+
+def _with_batch(given, names, batched, size):
+    """The inputs, of these names all with the batch in front."""
+    return {
+        name: t.expand(size, *t.shape) if name in names and name not in batched and t is not None else t
+        for name, t in given.items()
+    }
+
+
+# ---- rules: the inputs, options and the way back of one call for the whole batch; None: there is none ------------------
+
+
+def _leading(*names):
+    """An operator of the last axis or of each element: any axes may stand in front of these inputs' own."""
+
+    def rewrite(given, batched, size, options):
+        if not batched <= set(names):
+            return None
+        return _with_batch(given, names, batched, size), options, _same
+
+    return rewrite
+
+
+def _binary(given, batched, size, options):
+    """b is broadcast to a: the axes that it lacks are put between the batch and its own."""
+    given = _with_batch(given, {"a"}, batched, size)
+    if "b" in batched:
+        a, b = given["a"], given["b"]
+        given["b"] = b.reshape(size, *[1] * (a.dim() - b.dim()), *b.shape[1:])
+    return given, options, _same
+
+
+def _reduction(given, batched, size, options):
+    """Over one axis, counted from the end; over all of them as rows."""
+    x = given["x"]
+    if options.get("axis") is None:
+        return {"x": x.reshape(size, -1)}, options | {"axis": 1}, _same
+    axis = options["axis"]
+    return {"x": x}, options | {"axis": axis if axis < 0 else axis + 1}, _same
+
+
+def _matrices(given, batched, size, options):
+    """Two matrices are a batch of them; with what is added to D they are multiplied one by one."""
+    a, b = given["a"], given["b"]
+    if set(given) - {"a", "b"} and any(given[name] is not None for name in set(given) - {"a", "b"}):
+        return None
+    if (a.dim() - ("a" in batched), b.dim() - ("b" in batched)) != (2, 2):
+        return None
+    return _with_batch({"a": a, "b": b}, {"a", "b"}, batched, size), options, _same
+
+
+def _images(given, batched, size, options):
+    """More images of one batch."""
+    if not batched <= {"x", "residual"}:
+        return None
+    given = _with_batch(given, {"x", "residual"}, batched, size)
+    images = given["x"].shape[1]
+    folded = {name: t.flatten(0, 1) if name in ("x", "residual") and t is not None else t for name, t in given.items()}
+    return folded, options, lambda y: y.unflatten(0, (size, images))
+
+
+def _sequences(given, batched, size, options):
+    """More sequences of one batch, where all have one length."""
+    if any(given.get(name) is not None for name in ("mask", "cu_q", "cu_k", "lengths", "block_table")):
+        return None
+    given = _with_batch(given, {"q", "k", "v"}, batched, size)
+    if any(given[name].dim() != 5 for name in "qkv"):
+        return None
+    sequences = given["q"].shape[1]
+    folded = {name: None if t is None else t.flatten(0, 1) for name, t in given.items()}
+    return folded, options, lambda o: o.unflatten(0, (size, sequences))
+
+
+_RULES = {
+    **dict.fromkeys(("copy", "relu", "sigmoid", "tanh", "exp", "gelu", "gelu_tanh", "silu"), _leading("a")),
+    **dict.fromkeys(("softmax", "log_softmax", "layer_norm", "rms_norm"), _leading("x")),
+    **dict.fromkeys(("softmax_backward", "log_softmax_backward"), _leading("dy", "y")),
+    **dict.fromkeys(("add_layer_norm", "add_rms_norm", "linear"), _leading("x", "residual")),
+    "embedding": _leading("indices"),
+    "add": _binary,
+    "mul": _binary,
+    **dict.fromkeys(("sum", "mean", "max", "min", "argmax", "argmin"), _reduction),
+    "gemm": _matrices,
+    "conv2d": _images,
+    "attention": _sequences,
+}
