@@ -19,14 +19,14 @@ static Status validate(Pool function, const PoolWindow& window, std::int64_t h, 
   const std::string_view op = name(function);
   const auto check = [&](const char* key, const PoolPair& pair, std::int64_t least) {
     if (std::min(pair.h, pair.w) >= least && std::max(pair.h, pair.w) < most) return Status{};
-    return Status::invalid(op, key, text(pair), "from " + std::to_string(least) + " and below 2^30");
+    return Status::invalid(op, key, text(pair), "at least " + std::to_string(least) + " and below 2^30");
   };
   RIDGE_TRY(check("window", window.size, 1));
   RIDGE_TRY(check("stride", window.stride, 1));
   RIDGE_TRY(check("dilation", window.dilation, 1));
   RIDGE_TRY(check("pad", window.pad, 0));
   if (function == Pool::avg && window.dilation != PoolPair{})
-    return Status::invalid(op, "dilation", text(window.dilation), "1: a mean has none");
+    return Status::invalid(op, "dilation", text(window.dilation), "1: a mean has no dilation");
   const PoolPair extent = window.extent();
   if (window.pad.h >= extent.h || window.pad.w >= extent.w)
     return Status::invalid(op, "pad", text(window.pad), "below the window's extent, " + text(extent));
