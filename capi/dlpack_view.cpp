@@ -107,7 +107,7 @@ Result<TensorView> view_of(std::string_view op, std::string_view tensor, const D
                              "such that elements lie in memory, byte_offset and strides counted");
     view.data = reinterpret_cast<void*>(*address);
     if (*address % size_of(*dtype) != 0)
-      return Status::invalid(op, of(tensor, "data"), "at an address that is no multiple of " + std::to_string(bytes),
+      return Status::invalid(op, of(tensor, "data"), "at an address that is not a multiple of " + std::to_string(bytes),
                              "aligned to its elements, " + std::string(name(*dtype)));
   }
   return view;

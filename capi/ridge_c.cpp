@@ -444,7 +444,7 @@ static Status check_workspace(const ridge_plan& plan, const void* workspace, std
                            "at least " + std::to_string(plan.workspace_bytes));
   if (!workspace) return Status::invalid(plan.op->name, "workspace", "NULL", "memory on " + text_of(plan.device));
   if (reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0)
-    return Status::invalid(plan.op->name, "workspace", "at an address that is no multiple of 256",
+    return Status::invalid(plan.op->name, "workspace", "at an address that is not a multiple of 256",
                            "aligned to 256 bytes");
   const auto address = reinterpret_cast<std::uintptr_t>(workspace);
   RIDGE_TRY(check_apart(plan, address, plan.inputs, in));

@@ -152,6 +152,9 @@ def render(tokens):
         if words.startswith(("fmt::format(", "format(")):
             pattern, *values = parts(inner, ",")
             return fill(render(pattern), [render(value) for value in values])
+        if words.startswith("count_text(") and len(parts(inner, ",")) == 2:
+            number, of = parts(inner, ",")
+            return f"{render(number)} {render(of)}s"
     return placeholder(tokens)
 
 

@@ -395,7 +395,7 @@ std::vector<Wrong> wrong_requests() {
        "capi_probe: a.strides is 1152921504606846976,-576460752303423488; it must be such that elements lie within "
        "2^63 bytes"},
       {"Misaligned", [](Request& r) { r.a.byte_offset = 2; }, invalid,
-       "capi_probe: a.data is at an address that is no multiple of 4; it must be aligned to its elements, f32"},
+       "capi_probe: a.data is at an address that is not a multiple of 4; it must be aligned to its elements, f32"},
       {"OffsetPastTheEnd", [](Request& r) { r.a.byte_offset = UINT64_MAX - 3; }, invalid,
        "capi_probe: a.data is at an address from which elements lie beyond the address space; it must be such that "
        "elements lie in memory, byte_offset and strides counted"},
@@ -597,7 +597,7 @@ TEST(Capi, RunsOnlyWhatWasPlanned) {
   refused("capi_probe: a.shape is NULL; it must be an array of ndim sizes", [](Request& r) { r.a.shape = nullptr; });
   refused("capi_probe: s.data is NULL; it must be a pointer to its elements", [](Request& r) { r.s.data = nullptr; });
   refused("capi_probe: b is NULL; it must be a pointer to a tensor", [](Request& r) { r.inputs[1] = nullptr; });
-  refused("capi_probe: b.data is at an address that is no multiple of 4; it must be aligned to its elements, f32",
+  refused("capi_probe: b.data is at an address that is not a multiple of 4; it must be aligned to its elements, f32",
           [](Request& r) { r.b.byte_offset = 1; });
   refused(
       "capi_probe: b.data is at an address from which elements lie beyond the address space; it must be such that "
@@ -621,7 +621,7 @@ TEST(Capi, ChecksTheWorkspace) {
   EXPECT_STREQ(ridge_last_error(), "capi_probe: workspace is NULL; it must be memory on cpu");
   EXPECT_EQ(r.run(plan.get(), workspace + 128, 100), RIDGE_INVALID_ARGUMENT);
   EXPECT_STREQ(ridge_last_error(),
-               "capi_probe: workspace is at an address that is no multiple of 256; it must be aligned to 256 bytes");
+               "capi_probe: workspace is at an address that is not a multiple of 256; it must be aligned to 256 bytes");
   EXPECT_EQ(r.run(plan.get(), workspace, 100), RIDGE_OK) << ridge_last_error();
 
   // The plan uses the first 100 bytes; tensors may be in the rest.

@@ -27,7 +27,7 @@ LIES = {
     "lowest stride": (dict(strides=sizes(-(2**63), 1)), ValueError, "; it must be such that elements lie within"),
     "before all memory": (dict(strides=sizes(-(2**58), 1)), ValueError, "elements lie"),
     "offset past the end": (dict(byte_offset=MOST - 3), ValueError, ".byte_offset is 18446744073709551612"),
-    "misaligned": (dict(byte_offset=2), ValueError, ".data is at an address that is no multiple of 4"),
+    "misaligned": (dict(byte_offset=2), ValueError, ".data is at an address that is not a multiple of 4"),
     "no data": (dict(data=None), ValueError, ".data is NULL; it must be a pointer to its elements"),
     "no data, an offset": (dict(data=None, byte_offset=MOST), ValueError, ".data is NULL; it must be a pointer"),
     "lanes": (dict(lanes=4), TypeError, ".dtype is float32 in 4 lanes"),

@@ -116,11 +116,12 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
     if (s.b > most)
       return Status::invalid("attention", "b", std::to_string(s.b), "at most 2^20 in a case of sequences");
     if (s.sq > longest || s.sk > longest)
-      return Status::invalid("attention", "sq, sk", std::to_string(s.sq) + ", " + std::to_string(s.sk),
+      return Status::invalid("attention", "the longer of sq and sk", std::to_string(std::max(s.sq, s.sk)),
                              "at most 2^31 in a case of sequences");
     if (CaseSequences::has_input(c, "block_table") && c.dim("paged", 16) > 0 &&
         s.sk / c.dim("paged", 16) > 4 * most / std::max<std::int64_t>(1, s.b))
-      return Status::invalid("attention", "sk", std::to_string(s.sk), "of at most 2^22 pages in all sequences");
+      return Status::invalid("attention", "sk", std::to_string(s.sk),
+                             "such that all sequences have at most 2^22 pages");
   } else {
     for (auto& [key, size] : of_sequences.dims)
       if (key == "b") size = 0;
@@ -128,7 +129,7 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   for (const auto& [key, size] : {std::pair{"max_q", s.sq}, {"max_k", s.sk}})
     if (auto given = c.options.integer(c.op, key, size); given && *given >= 0 && *given < size)
       return Status::invalid(c.op, key, std::to_string(*given),
-                             "at least " + std::to_string(size) + ", which the case's sequences may have");
+                             "at least " + std::to_string(size) + ", the longest that the case's sequences may be");
   const CaseSequences sequences(of_sequences);
   const auto tensor = [&](std::int64_t heads, std::int64_t rows, std::int64_t columns) {
     return request->rows_first ? TensorType{c.dtype, {s.b, rows, heads, columns}}
@@ -148,7 +149,7 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
     types.push_back(queries(s.dv));
     types.push_back({f32, sequences.packed_q ? std::vector{s.hq, sequences.queries()} : std::vector{s.b, s.hq, s.sq}});
   }
-  if (s.mask < 0 || s.mask > 3) return Status::invalid("attention", "mask", std::to_string(s.mask), "0 to 3");
+  if (s.mask < 0 || s.mask > 3) return Status::invalid("attention", "mask", std::to_string(s.mask), "from 0 to 3");
   if (s.mask) types.push_back({s.mask == 1 ? boolean : s.mask == 2 ? c.dtype : f32, {s.mb, s.mh, s.mq, s.sk}});
   const DType whole = c.dim("wide", 0) ? i64 : i32;
   if (sequences.packed_q) types.push_back({whole, {s.b + 1}});

@@ -28,7 +28,7 @@ template <class First, class... Rest> struct RowsOfAny<First, Rest...> {
 template <class Rows> Status launch_row(const Call& call) {
   return visit_row<variant_count>(call.plan.variant, [&]<int I>() {
     if constexpr (Rows::has(variants[I])) return Rows::template launch<I>(call);
-    else return Status::error(Code::unsupported, "attention: this variant is not of this file");
+    else return Status::error(Code::unsupported, "attention: this variant is launched elsewhere");
   });
 }
 

@@ -36,7 +36,7 @@ Result<AttentionMergeProblem> AttentionMergeProblem::of(const AttentionMergeTens
     const Layout& wanted = of_rows ? rows : shape;
     if (!view.layout.same_shape(wanted))
       return Status::invalid(op, std::string(name) + ".shape", view.layout.text(),
-                             of_rows ? "o's without its columns, " + rows.text() : "that of o, " + shape.text());
+                             of_rows ? "that of o without columns, " + rows.text() : "that of o, " + shape.text());
     if (const DType dtype = of_rows ? f32 : p.dtype; view.dtype != dtype)
       return Status::invalid(op, std::string(name) + ".dtype", std::string(ridge::name(view.dtype)),
                              std::string(ridge::name(dtype)));

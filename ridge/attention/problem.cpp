@@ -23,10 +23,15 @@ Status not_of_rank(const char* argument, const TensorView& v, int rank, const ch
   return Status::invalid(op, std::string(argument) + ".shape", v.layout.text(), axes);
 }
 
-Status not_equal(const char* argument, const TensorView& v, const char* axis, std::int64_t size, std::int64_t wanted) {
+// of: one of what the axis counts.
+Status not_equal(const char* argument, const TensorView& v, const char* of, std::int64_t size, std::int64_t wanted) {
+  if (size == wanted) return {};
+  return Status::invalid(op, std::string(argument) + ".shape", v.layout.text(), "of " + count_text(wanted, of));
+}
+Status not_of_batch(const char* argument, const TensorView& v, std::int64_t size, std::int64_t wanted) {
   if (size == wanted) return {};
   return Status::invalid(op, std::string(argument) + ".shape", v.layout.text(),
-                         "of " + std::string(axis) + " " + std::to_string(wanted));
+                         "of a batch of " + std::to_string(wanted));
 }
 
 int alignment_offset_of(const TensorView& v) { return static_cast<int>(reinterpret_cast<std::uintptr_t>(v.data) % 16); }
@@ -51,7 +56,7 @@ Result<AttentionIndices> indices_of(const char* argument, const TensorView& v, i
   const std::string name = argument;
   if (v.rank() != rank || v.size(0) != size)
     return Status::invalid(op, name + ".shape", v.layout.text(),
-                           "of " + std::to_string(size) + (rank == 1 ? " elements" : " rows"));
+                           "of " + count_text(size, rank == 1 ? "element" : "row"));
   if (v.dtype != i32 && v.dtype != i64)
     return Status::invalid(op, name + ".dtype", std::string(ridge::name(v.dtype)), "i32 or i64");
   const auto stride = [&](int axis) { return v.size(axis) <= 1 ? 0 : v.stride(axis); };
@@ -95,7 +100,7 @@ Status add_lengths(AttentionProblem& p, const AttentionTensors& t) {
     p.pages = t.k.size(0);
     const std::int64_t columns = t.block_table->size(1);
     if (columns > 0 && p.page > most_rows / columns)
-      return Status::invalid(op, "block_table.shape", t.block_table->layout.text(), "of less than 2^30 keys");
+      return Status::invalid(op, "block_table.shape", t.block_table->layout.text(), "of fewer than 2^30 keys");
     p.sk = columns * p.page;
   }
   // A maximum beyond the existing rows has no effect.
@@ -112,15 +117,16 @@ Status add_lengths(AttentionProblem& p, const AttentionTensors& t) {
 // Checks q, k, v and o; the problem has its sizes from q, k and v.
 Status check_shapes(const AttentionProblem& p, const AttentionTensors& t, const Headed& views) {
   const auto& [q, k, v, o] = views;
-  if (!t.cu_k && !t.block_table) RIDGE_TRY(not_equal("k", t.k, "batch", k.size(0), p.b));
-  RIDGE_TRY(not_equal("v", t.v, t.block_table ? "pages" : "batch", v.size(0), k.size(0)));
-  RIDGE_TRY(not_equal("v", t.v, "heads", v.size(1), p.hkv));
-  RIDGE_TRY(not_equal("v", t.v, "rows", v.size(2), p.sk));
-  RIDGE_TRY(not_equal("k", t.k, "columns", k.size(3), p.d));
-  RIDGE_TRY(not_equal("o", t.o, "batch", o.size(0), q.size(0)));
-  RIDGE_TRY(not_equal("o", t.o, "heads", o.size(1), p.hq));
-  RIDGE_TRY(not_equal("o", t.o, "rows", o.size(2), p.sq));
-  RIDGE_TRY(not_equal("o", t.o, "columns", o.size(3), p.dv));
+  if (!t.cu_k && !t.block_table) RIDGE_TRY(not_of_batch("k", t.k, k.size(0), p.b));
+  RIDGE_TRY(t.block_table ? not_equal("v", t.v, "page", v.size(0), k.size(0))
+                          : not_of_batch("v", t.v, v.size(0), k.size(0)));
+  RIDGE_TRY(not_equal("v", t.v, "head", v.size(1), p.hkv));
+  RIDGE_TRY(not_equal("v", t.v, "row", v.size(2), p.sk));
+  RIDGE_TRY(not_equal("k", t.k, "column", k.size(3), p.d));
+  RIDGE_TRY(not_of_batch("o", t.o, o.size(0), q.size(0)));
+  RIDGE_TRY(not_equal("o", t.o, "head", o.size(1), p.hq));
+  RIDGE_TRY(not_equal("o", t.o, "row", o.size(2), p.sq));
+  RIDGE_TRY(not_equal("o", t.o, "column", o.size(3), p.dv));
   for (const auto& [name, view] : {std::pair("k", &t.k), std::pair("v", &t.v), std::pair("o", &t.o)})
     if (view->dtype != p.dtype)
       return Status::invalid(op, std::string(name) + ".dtype", std::string(ridge::name(view->dtype)),
@@ -136,7 +142,7 @@ Status add_mask(AttentionProblem& p, const AttentionTensors& t) {
   const TensorView mask = broadcast_to(*t.mask, scores);
   const bool uneven = t.cu_q || t.cu_k || t.lengths;  // refused by validate()
   if (!uneven && !mask.layout.same_shape(scores))
-    return Status::invalid(op, "mask.shape", t.mask->layout.text(), "such that it stretches to " + scores.text());
+    return Status::invalid(op, "mask.shape", t.mask->layout.text(), "one that broadcasts to " + scores.text());
   if (!uneven) p.mask_layout = operand_of(mask);
   else p.mask_layout = AttentionOperand{};
   if (p.sk <= 1) p.mask_layout->element = 0;
@@ -149,9 +155,9 @@ Status add_lse(AttentionProblem& p, const AttentionTensors& t) {
   const int rank = t.cu_q ? 2 : 3;
   RIDGE_TRY(
       not_of_rank("lse", *t.lse, rank, t.cu_q ? "of 2 axes: heads and rows" : "of 3 axes: batch, heads and rows"));
-  if (!t.cu_q) RIDGE_TRY(not_equal("lse", *t.lse, "batch", t.lse->size(0), p.b));
-  RIDGE_TRY(not_equal("lse", *t.lse, "heads", t.lse->size(-2), p.hq));
-  RIDGE_TRY(not_equal("lse", *t.lse, "rows", t.lse->size(-1), p.sq));
+  if (!t.cu_q) RIDGE_TRY(not_of_batch("lse", *t.lse, t.lse->size(0), p.b));
+  RIDGE_TRY(not_equal("lse", *t.lse, "head", t.lse->size(-2), p.hq));
+  RIDGE_TRY(not_equal("lse", *t.lse, "row", t.lse->size(-1), p.sq));
   if (t.lse->dtype != f32) return Status::invalid(op, "lse.dtype", std::string(ridge::name(t.lse->dtype)), "f32");
   const auto stride = [&](int axis) { return t.lse->size(axis) <= 1 ? 0 : t.lse->stride(axis); };
   p.lse = true;
@@ -166,7 +172,7 @@ Result<AttentionProblem> described(const AttentionTensors& t, const AttentionRul
   const auto& [q, k, v, o] = *views;
   AttentionProblem p;
   if (t.cu_q && (t.cu_q->rank() != 1 || t.cu_q->size(0) == 0))
-    return Status::invalid(op, "cu_q.shape", t.cu_q->layout.text(), "of an element for each sequence, and one more");
+    return Status::invalid(op, "cu_q.shape", t.cu_q->layout.text(), "of one element more than there are sequences");
   p.b = t.cu_q ? t.cu_q->size(0) - 1 : q.size(0);
   p.hq = q.size(1);
   p.hkv = k.size(1);
@@ -177,7 +183,7 @@ Result<AttentionProblem> described(const AttentionTensors& t, const AttentionRul
   p.dtype = t.q.dtype;
   p.rule = rule;
   if (p.dv == 0)  // a problem written by hand has 0 for the default
-    return Status::invalid(op, "dv", "0", "1 to " + std::to_string(max_columns));
+    return Status::invalid(op, "dv", "0", "from 1 to " + std::to_string(max_columns));
   RIDGE_TRY(check_shapes(p, t, *views));
   p.q = operand_of(q);
   p.k = operand_of(k);
@@ -339,14 +345,15 @@ static Status check_sizes_of(const AttentionProblem& p) {
   if (!one_of(p.dtype, {f32, f16, bf16}))
     return Status::invalid(op, "q.dtype", std::string(name(p.dtype)), "one of f32 f16 bf16");
   if (p.b < 0 || p.hq < 0 || p.hkv < 0 || p.sq < 0 || p.sk < 0)
-    return Status::invalid(op, "shape", p.text(), "of sizes from 0");
+    return Status::invalid(op, "shape", p.text(), "of sizes that are 0 or more");
   for (const auto& [argument, size] : {std::pair("d", p.d), std::pair("dv", p.dv)})
     if (size < 1 || size > max_columns)
-      return Status::invalid(op, argument, std::to_string(size), "1 to " + std::to_string(max_columns));
+      return Status::invalid(op, argument, std::to_string(size), "from 1 to " + std::to_string(max_columns));
   if (p.hkv == 0 ? p.hq != 0 : p.hq % p.hkv != 0)
     return Status::invalid(op, "hq", std::to_string(p.hq),
                            "a multiple of hkv, the heads of k and v, " + std::to_string(p.hkv));
-  if (p.total_q < 0 || p.total_k < 0 || p.pages < 0) return Status::invalid(op, "shape", p.text(), "of sizes from 0");
+  if (p.total_q < 0 || p.total_k < 0 || p.pages < 0)
+    return Status::invalid(op, "shape", p.text(), "of sizes that are 0 or more");
   for (const auto& [argument, heads, rows, columns] :
        {std::tuple("q.shape", p.hq, p.sq, p.d), std::tuple("k.shape", p.hkv, p.sk, p.d),
         std::tuple("o.shape", p.hq, p.sq, p.dv)})
@@ -363,15 +370,15 @@ static Status check_lengths_of(const AttentionProblem& p) {
   if (p.mask != AttentionMask::none && (p.cu_q || p.cu_k || p.lengths))
     return Status::invalid(op, "mask", "given with sequences of uneven lengths", "left out");
   if (p.cu_k && p.lengths)
-    return Status::invalid(op, "lengths", "given with cu_k", "left out where cu_k says which keys there are");
+    return Status::invalid(op, "lengths", "given with cu_k", "left out: cu_k says how many keys a sequence has");
   if (p.block_table) {
     if (!p.lengths) return Status::invalid(op, "lengths", "missing", "given with block_table");
     if (p.page < least_page || (p.page & (p.page - 1)) != 0)
-      return Status::invalid(op, "the rows of a page", std::to_string(p.page),
-                             "a power of two from " + std::to_string(least_page));
+      return Status::invalid(op, "the number of rows of a page", std::to_string(p.page),
+                             "a power of two, at least " + std::to_string(least_page));
   }
   if (p.backward && p.lengths)
-    return Status::invalid(op, "lengths", "given with backward", "given for the forward pass alone");
+    return Status::invalid(op, "lengths", "given with backward", "left out: it is for the forward pass");
   return {};
 }
 
@@ -379,7 +386,7 @@ static Status check_rule(const AttentionProblem& p) {
   const AttentionRule& r = p.rule;
   if (r.math != AttentionMath::exact && (p.dtype != f32 || p.backward))
     return Status::invalid(op, "math", p.backward ? "bf16x6 with backward" : "bf16x6 of " + std::string(name(p.dtype)),
-                           "exact: the forward pass in f32 alone may be emulated");
+                           "exact: only the forward pass of f32 may be emulated");
   constexpr double most = std::numeric_limits<float>::max();
   if (r.scale && !(std::fabs(*r.scale) <= most))
     return Status::invalid(op, "scale", number_text(*r.scale), "finite in float32");
@@ -387,7 +394,7 @@ static Status check_rule(const AttentionProblem& p) {
     return Status::invalid(op, "softcap", number_text(r.softcap), "above 0 and finite in float32, or 0 for none");
   for (const auto& [argument, bound] : {std::pair("left", r.left), std::pair("right", r.right)})
     if (bound < -1)
-      return Status::invalid(op, std::string("window.") + argument, std::to_string(bound), "from 0 on, or -1 for all");
+      return Status::invalid(op, std::string("window.") + argument, std::to_string(bound), "0 or more, or -1 for all");
   return {};
 }
 

@@ -50,7 +50,7 @@ inline Result<Request> request_of(const Options& options) {
   else if (causal == "upper_left" && options.has("align") && align != causal)
     return wrong("align", "that of causal, upper_left");
   if (causal == "upper_left" || causal == "lower_right" || causal.empty() || causal == "1") r.rule.right = 0;
-  else if (causal != "0") return wrong("causal", "upper_left or lower_right, or a flag for the first");
+  else if (causal != "0") return wrong("causal", "upper_left, lower_right, 0, or 1 for upper_left");
   const std::string_view layout = options.text("layout", "bhsd");
   if (layout != "bhsd" && layout != "bshd") return wrong("layout", "bhsd or bshd");
   r.rows_first = layout == "bshd";
@@ -67,11 +67,11 @@ inline Result<Request> request_of(const Options& options) {
   if (math == "bf16x6") r.rule.math = AttentionMath::bf16x6;
   else if (math != "exact") return wrong("math", "exact or bf16x6");
   if (r.backward && r.lse)
-    return Status::invalid("attention", "lse", "given with backward", "an option of the forward pass");
+    return Status::invalid("attention", "lse", "given with backward", "left out: it is an option of the forward pass");
   for (const auto& [key, to] : {std::pair("max_q", &r.max_q), std::pair("max_k", &r.max_k)}) {
     auto most = options.integer("attention", key, -1);
     if (!most) return most.error();
-    if (options.has(key) && *most < 0) return wrong(key, "a number of rows, from 0 on");
+    if (options.has(key) && *most < 0) return wrong(key, "a number of rows, 0 or more");
     *to = *most;
   }
   return r;

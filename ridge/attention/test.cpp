@@ -174,7 +174,7 @@ TEST(AttentionPlan, FewQueriesOfFloat32ShareOutTheKeysToo) {
 TEST(AttentionPlan, RefusalsSayWhy) {
   EXPECT_EQ(refusal({.hq = 33, .hkv = 2, .sq = 8, .sk = 8, .d = 64}),
             "attention: hq is 33; it must be a multiple of hkv, the heads of k and v, 2");
-  EXPECT_EQ(refusal({.sq = 8, .sk = 8, .d = 257}), "attention: d is 257; it must be 1 to 256");
+  EXPECT_EQ(refusal({.sq = 8, .sk = 8, .d = 257}), "attention: d is 257; it must be from 1 to 256");
   EXPECT_EQ(refusal({.sq = 8, .sk = 8, .d = 8, .dtype = f64}),
             "attention: q.dtype is f64; it must be one of f32 f16 bf16");
   EXPECT_EQ(refusal({.sq = 8, .sk = 8, .d = 8, .rule = {.softcap = -1}}),
@@ -222,14 +222,14 @@ TEST(Attention, OneLine) {
 TEST(Attention, RefusesWhatDoesNotFitTogether) {
   Small s;
   const auto why = [](const AttentionTensors& t) { return std::string(AttentionProblem::of(t).error().message()); };
-  EXPECT_EQ(why({.q = s.Q, .k = s.K, .v = s.K, .o = s.V}), "attention: o.shape is 1x1x3x2; it must be of rows 2");
-  EXPECT_EQ(why({.q = s.Q, .k = s.K, .v = s.Q, .o = s.O}), "attention: v.shape is 1x1x2x2; it must be of rows 3");
+  EXPECT_EQ(why({.q = s.Q, .k = s.K, .v = s.K, .o = s.V}), "attention: o.shape is 1x1x3x2; it must be of 2 rows");
+  EXPECT_EQ(why({.q = s.Q, .k = s.K, .v = s.Q, .o = s.O}), "attention: v.shape is 1x1x2x2; it must be of 3 rows");
   EXPECT_EQ(why({.q = s.Q, .k = s.K, .v = s.V, .o = s.Q}), "attention: o is overlapping q; it must be apart from it");
   EXPECT_EQ(why({.q = s.L, .k = s.K, .v = s.V, .o = s.O}),
             "attention: q.shape is 1x1x2; it must be of 4 axes: batch, heads, rows and columns");
   std::vector<float> more(6);
   EXPECT_EQ(why({.q = s.Q, .k = s.K, .v = s.V, .o = s.O, .mask = view(more.data(), {2, 2})}),
-            "attention: mask.shape is 2x2; it must be such that it stretches to 1x1x2x3");
+            "attention: mask.shape is 2x2; it must be one that broadcasts to 1x1x2x3");
 }
 
 TEST(Attention, APlanRunsWhatItWasMadeFor) {
@@ -471,7 +471,8 @@ TEST(AttentionLengths, RefusalsSayWhy) {
   EXPECT_EQ(why(t), "attention: cu_q.dtype is f32; it must be i32 or i64");
   t = r.tensors();
   t.lengths = view(r.cu_q.data(), {3});
-  EXPECT_EQ(why(t), "attention: lengths is given with cu_k; it must be left out where cu_k says which keys there are");
+  EXPECT_EQ(why(t),
+            "attention: lengths is given with cu_k; it must be left out: cu_k says how many keys a sequence has");
   t = r.tensors();
   bool mask = true;
   t.mask = view(&mask, {1});
@@ -496,7 +497,8 @@ TEST(AttentionLengths, RefusalsSayWhy) {
                             .page = page,
                             .pages = 9};
   };
-  EXPECT_EQ(refusal(paged(24)), "attention: the rows of a page is 24; it must be a power of two from 16");
+  EXPECT_EQ(refusal(paged(24)),
+            "attention: the number of rows of a page is 24; it must be a power of two, at least 16");
   EXPECT_EQ(chosen(paged(16)), "decode_64");
   EXPECT_EQ(chosen(paged(16), "A100"), "split_64");
   EXPECT_EQ(refusal(paged(16), {.variant = "tiled"}),

@@ -1,5 +1,5 @@
 // Batch normalisation of f32.
-#include <ridge/batch_norm/launch.cuh>
+#include <ridge/batch_norm/dispatch.cuh>
 
 namespace ridge::batch_norm_detail {
 

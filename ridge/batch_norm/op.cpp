@@ -1,21 +1,10 @@
 // batch_norm, batch_norm_stats and batch_norm_train by name.
-#include <ridge/batch_norm/launch.hpp>
-#include <ridge/batch_norm/variants.hpp>
+#include <ridge/batch_norm/families.hpp>
 #include <ridge/core/op.hpp>
 
 namespace ridge {
 
 using namespace batch_norm_detail;
-
-// The item of the optimisation checklist that a variant shows.
-static std::string_view checklist_item(const ApplyVariant& row) {
-  if (row.config.method == Apply::element) return {};
-  return row.config.method == Apply::planes ? "coalescing" : "coarsening";
-}
-static std::string_view checklist_item(const StatsVariant& row) {
-  if (row.config.method == Stats::serial) return {};
-  return row.config.vectorized ? "coalescing" : "better maths";
-}
 
 struct Request {
   BatchNormLayout layout = BatchNormLayout::nchw;
@@ -79,7 +68,7 @@ static OpInfo info(std::string_view summary, std::vector<std::string_view> input
                    std::vector<std::string_view> outputs) {
   std::vector<OptionInfo> options{{"layout", "nchw|nhwc", "where x has its channels", "nchw"}};
   if (F != BatchNorm::stats) options.push_back({"eps", "number", "added inside the root", "1e-5"});
-  const auto item = [](const auto& row) { return checklist_item(row); };
+  const auto item = [](const auto& row) { return family_of(row).lesson(row); };
   return {
       .name = name(F),
       .family = "batch_norm",

@@ -1,12 +1,11 @@
-// validate -> fits -> cost -> choose. Pure: no CUDA call, no global.
+// validate -> fits -> model -> choose. Pure: no CUDA call, no global.
+#include <ridge/batch_norm/families.hpp>
 #include <ridge/batch_norm/launch.hpp>
-#include <ridge/batch_norm/variants.hpp>
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/core/plan_checks.hpp>
 #include <ridge/core/text.hpp>
-#include <ridge/roofline/predict.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -148,152 +147,54 @@ static Status validate(const BatchNormProblem& p) {
   return {};
 }
 
-// Why this variant cannot run this problem; empty: it can.
-static std::string fits(const ApplyVariant& row, const BatchNormProblem& p) {
-  const ApplyConfig& c = row.config;
-  if (c.method == Apply::element) return {};
-  // Threads of `planes` have several vectors, which are numbered too.
-  const std::int64_t vectors = c.method == Apply::planes ? ceil_div(p.x.count(), vector_elements(p.dtype)) : 0;
-  if (std::max(apply_items(c, p), vectors) >= Divider::limit) return "more than 2^31 pieces of work";
-  if (c.method == Apply::channels) {
-    if (!channels_on_vectors(p.x, p.dtype, p.align_x) || !channels_on_vectors(p.y, p.dtype, p.align_y))
-      return "channels are not contiguous, or not whole vectors of 16 bytes on 16-byte addresses";
-    return {};
-  }
-  if (!p.x.is_contiguous() || !p.y.is_contiguous()) return "a tensor is not contiguous in the order n c h w";
-  if (std::min(p.align_x, p.align_y) < vector_bytes) return "a tensor does not start on 16 bytes";
-  if (!whole_planes(p) && p.x.count() >= Divider::limit)
-    return "planes are not whole vectors of 16 bytes, and elements more than 2^31";
-  return {};
-}
-static std::string fits(const StatsVariant& row, const BatchNormProblem& p, const DeviceInfo& device) {
-  const StatsConfig& c = row.config;
-  if (stats_grid(c, p, device).blocks() > max_grid) return "more than 2^31 blocks";
-  if (c.method != Stats::serial && p.x.shape[1] > max_grid) return "more than 2^31 channels";
-  if (c.method == Stats::serial || !c.vectorized) return {};
-  if (c.method == Stats::channels && !channels_on_vectors(p.x, p.dtype, p.align_x))
-    return "channels are not contiguous, or not whole vectors of 16 bytes on 16-byte addresses";
-  if (c.method == Stats::images && spatial(p.x) > c.threads)
-    return "a plane has more than " + std::to_string(c.threads) + " elements";
-  if (c.method == Stats::images && !images_on_vectors(p.x, p.dtype, p.align_x))
-    return "images are not contiguous, or not whole vectors of 16 bytes on 16-byte addresses";
-  if (c.method == Stats::planes && !planes_on_vectors(p.x, p.dtype, p.align_x))
-    return "planes are not contiguous, or not whole vectors of 16 bytes on 16-byte addresses";
-  return {};
-}
-
-static Cost cost(const BatchNormProblem& p) {
-  const double n = static_cast<double>(p.x.count()), size = static_cast<double>(size_of(p.dtype));
-  const double channels = static_cast<double>(p.x.shape[1]);
-  const bool stats = p.function != BatchNorm::inference, apply = p.function != BatchNorm::stats;
-  Cost c;
-  c.bytes_read = n * size + 4 * channels * ((stats ? 0 : 2) + (p.gamma ? 1 : 0) + (p.beta ? 1 : 0));
-  c.bytes_written = (apply ? n * size : 0) + (stats ? 8 * channels : 0);
-  c.on(Unit::fp32) = n * ((stats ? 4 : 0) + (apply ? 3 : 0));
-  return c;
-}
-
-static roofline::Kernel kernel_of(const ApplyVariant& row, const BatchNormProblem& p) {
-  const ApplyConfig& c = row.config;
-  const double n = static_cast<double>(p.x.count()), size = static_cast<double>(size_of(p.dtype));
-  roofline::Kernel k;
-  k.cost = cost(p);
-  k.blocks = apply_grid(c, p);
-  k.block = {.threads = c.threads, .registers = registers(c)};
-  k.bytes_read = k.bytes_written = n * size;
-  const double per_thread = c.method == Apply::element ? size : static_cast<double>(vector_bytes * c.vectors);
-  k.trip_bytes = c.threads * per_thread;
-  // Instructions per element, counted in the source: a position and a channel's parameters for each thread.
-  const double elements = per_thread / size;
-  k.clocks = n / 32 / 4 * (c.method == Apply::element ? 200 : 60 / elements + (size == 2 ? 5 : 3));
-  // Planes of less than a vector: parameters for each plane in a vector.
-  if (const std::int64_t of_vector = vector_elements(p.dtype), plane = spatial(p.x);
-      c.method == Apply::planes && plane > 0 && plane < of_vector)
-    k.clocks += n / 32 / 4 * 160 *
-                (1 / static_cast<double>(plane) + (of_vector % plane != 0 ? 1 / static_cast<double>(of_vector) : 0.0));
-  if (c.vectors > 1) k.overlap = 6;
-  return k;
-}
-
-static roofline::Kernel kernel_of(const StatsVariant& row, const BatchNormProblem& p, const DeviceInfo& device) {
-  const StatsConfig& c = row.config;
-  const StatsGrid g = stats_grid(c, p, device);
-  const double n = static_cast<double>(p.x.count()), size = static_cast<double>(size_of(p.dtype));
-  const double of_vector = c.vectorized ? static_cast<double>(vector_elements(p.dtype)) : 1;
-  roofline::Kernel k;
-  k.cost = cost(p);
-  k.launches = g.slices == 1 ? 1 : 2;
-  k.blocks = g.blocks();
-  k.block = {.threads = c.threads, .registers = registers(c), .smem = stats_smem_bytes(c, p.dtype)};
-  k.bytes_read = n * size;
-  k.bytes_written = static_cast<double>(p.x.shape[1]) * 8;
-  k.serial_us = g.slices == 1 ? 0 : 2;                       // the second kernel's trip to memory
-  const bool last = p.x.stride[1] == 1 && p.x.shape[1] > 1;  // channels are innermost
-  if (c.method == Stats::serial) {
-    k.trips = 2 * static_cast<double>(g.items) / 4;
-    k.bytes_read *= 2;
-    k.trip_bytes = 4 * size * c.threads;
-    if (!last) k.memory_share = size / 32;
-    return k;
-  }
-  k.trips = std::max(1.0, static_cast<double>(ceil_div(g.items, g.step * std::max<std::int64_t>(g.slices, 1))));
-  k.trip_bytes = c.threads * c.loads * of_vector * size;
-  k.block_us = 1;  // barriers
-  k.clocks = n / 32 / 4 * (5 + 20 / (c.loads * (c.method == Stats::planes ? of_vector : 1)) + (c.vectorized ? 0 : 8));
-  if (c.method == Stats::images) k.block_us = 3;  // it combines as many sums as the planes have elements
-  // Lanes are along an axis whose elements are not neighbours.
-  const bool gathers = c.method == Stats::images   ? false
-                       : c.method == Stats::planes ? p.x.stride[3] != 1 && spatial(p.x) > 1
-                                                   : !last && p.x.shape[1] > 1;
-  if (gathers) k.memory_share = size / 32;
-  return k;
-}
+// ---- choose ------------------------------------------------------------------------------------------------------
 
 // Both kernels, one after the other, if the function has both.
-static roofline::Kernel kernel_of(const BatchNormProblem& p, const DeviceInfo& device, int stats, int apply) {
-  if (p.function == BatchNorm::inference) return kernel_of(apply_variants[apply], p);
-  roofline::Kernel k = kernel_of(stats_variants[stats], p, device);
-  if (p.function == BatchNorm::train) k.serial_us += roofline::predict(kernel_of(apply_variants[apply], p), device).us;
+static roofline::Kernel model_of(const BatchNormPlan& plan) {
+  const BatchNormProblem& p = plan.problem;
+  const DeviceInfo& device = plan.device;
+  const ApplyVariant& apply = apply_variants[plan.apply_variant];
+  if (p.function == BatchNorm::inference) return family_of(apply).model(apply, p, device);
+  const StatsVariant& stats = stats_variants[plan.stats_variant];
+  roofline::Kernel k = family_of(stats).model(stats, p, device);
+  if (p.function == BatchNorm::train)
+    k.serial_us += roofline::predict(family_of(apply).model(apply, p, device), device).us;
   return k;
 }
 
-static Result<int> choose_stats(const BatchNormProblem& p, const DeviceInfo& device, const PlanOptions& options,
-                                std::vector<Candidate>* record = nullptr) {
-  return select<StatsVariant>(
-      name(p.function), stats_variants, options, [&](const StatsVariant& row) { return fits(row, p, device); },
-      [&](const StatsVariant& row) { return roofline::predict(kernel_of(row, p, device), device).us; }, record);
-}
-static Result<int> choose_apply(const BatchNormProblem& p, const DeviceInfo& device, const PlanOptions& options,
-                                std::vector<Candidate>* record = nullptr) {
-  return select<ApplyVariant>(
-      name(p.function), apply_variants, options, [&](const ApplyVariant& row) { return fits(row, p); },
-      [&](const ApplyVariant& row) { return roofline::predict(kernel_of(row, p), device).us; }, record);
+template <class Row, std::size_t Rows>
+static Result<int> choose(const Row (&table)[Rows], const BatchNormProblem& p, const DeviceInfo& device,
+                          const PlanOptions& options, std::vector<Candidate>* record = nullptr) {
+  return select<Row>(
+      name(p.function), table, options, [&](const Row& row) { return family_of(row).fits(row, p, device); },
+      [&](const Row& row) { return roofline::predict(family_of(row).model(row, p, device), device).us; }, record);
 }
 
 Result<BatchNormPlan> plan_batch_norm(const BatchNormProblem& p, const DeviceInfo& device, const PlanOptions& options) {
   RIDGE_TRY(validate(p));
   BatchNormPlan plan{p, device};
   if (p.function != BatchNorm::inference) {
-    auto stats = choose_stats(p, device, options);
+    auto stats = choose(stats_variants, p, device, options);
     if (!stats) return stats.error();
     plan.stats_variant = *stats;
   }
   if (p.function != BatchNorm::stats) {
-    auto apply = choose_apply(p, device, p.function == BatchNorm::inference ? options : PlanOptions{});
+    auto apply = choose(apply_variants, p, device, p.function == BatchNorm::inference ? options : PlanOptions{});
     if (!apply) return apply.error();
     plan.apply_variant = *apply;
-    const ApplyConfig& c = apply_variants[*apply].config;
-    if (apply_grid(c, p) > max_grid)
-      return Status::invalid(name(p.function), "x.shape", Layout::contiguous(std::span(p.x.shape.data(), 4)).text(),
-                             "of at most " + std::to_string(max_grid * c.threads) + " elements for this variant");
+    const ApplyVariant& row = apply_variants[*apply];
+    if (family_of(row).footprint(row, p, device).grid > max_grid)
+      return Status::invalid(
+          name(p.function), "x.shape", Layout::contiguous(std::span(p.x.shape.data(), 4)).text(),
+          "of at most " + std::to_string(max_grid * row.config.threads) + " elements for this variant");
   }
   return plan;
 }
 
 std::size_t BatchNormPlan::workspace_bytes() const {
   if (problem.function == BatchNorm::inference) return 0;
-  const StatsGrid g = stats_grid(stats_variants[stats_variant].config, problem, device);
-  return g.slices == 1 ? 0 : static_cast<std::size_t>(problem.x.shape[1] * g.slices) * partial_bytes;
+  const StatsVariant& row = stats_variants[stats_variant];
+  return family_of(row).footprint(row, problem, device).workspace;
 }
 
 Explanation BatchNormPlan::explain() const {
@@ -303,11 +204,13 @@ Explanation BatchNormPlan::explain() const {
   e.workspace_bytes = workspace_bytes();
   const bool inference = problem.function == BatchNorm::inference;
   e.variant = inference ? apply_variants[apply_variant].name : stats_variants[stats_variant].name;
-  roofline::account(e, kernel_of(problem, device, stats_variant, apply_variant), device);
-  if (inference) (void)choose_apply(problem, device, {}, &e.candidates);
-  else (void)choose_stats(problem, device, {}, &e.candidates);
+  roofline::account(e, model_of(*this), device);
+  if (inference) (void)choose(apply_variants, problem, device, {}, &e.candidates);
+  else (void)choose(stats_variants, problem, device, {}, &e.candidates);
   return e;
 }
+
+// ---- run ---------------------------------------------------------------------------------------------------------
 
 Status BatchNormPlan::run(const BatchNormTensors& t, Workspace workspace, Stream stream) const {
   const std::string_view op = name(problem.function);

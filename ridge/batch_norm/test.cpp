@@ -1,5 +1,5 @@
 #include <ridge/batch_norm/batch_norm.hpp>
-#include <ridge/batch_norm/variants.hpp>
+#include <ridge/batch_norm/families.hpp>
 #include <ridge/check/gtest_cases.hpp>
 #include <ridge/core/op.hpp>
 

@@ -77,7 +77,7 @@ Result<Calibration> measure_gpu(const DeviceInfo& device) {
 
 Result<Calibration> measure_ceilings(const DeviceInfo& device) {
   if (device.is_cpu())
-    return Status::invalid("calibrate", "device", "the CPU runtime", "a GPU: the runtime's figures are none of a roof");
+    return Status::invalid("calibrate", "device", "the CPU runtime", "a GPU: the CPU runtime has no roof to measure");
   if constexpr (RIDGE_HAS_CUDA) return measure_gpu(device);
   return Status::error(Code::no_device, "this build of Ridge has no CUDA");
 }

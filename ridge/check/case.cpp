@@ -41,7 +41,7 @@ Result<Case> Case::parse(std::string_view text) {
     if (equals == std::string_view::npos || equals == 0) return wrong(text, "'" + std::string(pair) + "' is not k=v");
     const auto [stop, error] = std::from_chars(pair.data() + equals + 1, end, value);
     if (error != std::errc{} || stop != end || value < 0)
-      return wrong(text, "'" + std::string(pair) + "' is not a size, a whole number from 0");
+      return wrong(text, "'" + std::string(pair) + "' is not a size: a whole number, 0 or more");
     const std::string key(pair.substr(0, equals));
     if (c.has(key)) return wrong(text, "'" + key + "' is given twice");
     c.dims.emplace_back(key, value);

@@ -190,7 +190,7 @@ Result<std::vector<HostTensor>> fill_inputs(const CaseBook& book, const Case& c)
     const char *begin = fill.data() + comma + 1, *end = fill.data() + fill.size();
     const auto [rest, error] = std::from_chars(begin, end, constant);  // accepts infinity and NaN too
     if (error != std::errc() || rest != end)
-      return Status::invalid(c.op, "fill", "'" + std::string(begin, end) + "'", "a number, after the comma");
+      return Status::invalid(c.op, "fill", "'" + std::string(fill) + "'", "one with a number after its comma");
     fill = fill.substr(0, comma);
   }
   const std::string_view known[] = {"normal",      "uniform",  "ints",     "ones",    "constant", "shifted",  "scaled",

@@ -130,7 +130,7 @@ Result<PlacedRequest> placed_request(const Case& c, Device device) {
       for (std::int64_t size : type.shape) bytes *= static_cast<double>(std::max<std::int64_t>(size, 1));
       r.bytes += bytes;
     }
-    if (r.bytes >= 0x1p60) return Status::invalid(c.op, "the tensors' bytes", "2^60 or more", "fewer");
+    if (r.bytes >= 0x1p60) return Status::invalid(c.op, "the size of all tensors", "2^60 bytes or more", "less");
     return views_to_plan(placed, lies, device, at, salt_of(c, 0, outputs));
   };
   auto inputs = views(*types, place_of_inputs(*place), false);

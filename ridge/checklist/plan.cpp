@@ -81,7 +81,7 @@ Result<ChecklistPlan> plan_checklist(const ChecklistProblem& p, const DeviceInfo
   const std::int64_t per_block = block_elements(p.lesson, rows[*chosen].config);
   if (p.n / per_block >= max_grid || (p.lesson == Lesson::histogram && p.n > 0x7fffffff))
     return Status::invalid(name(p.lesson), "n", std::to_string(p.n),
-                           p.lesson == Lesson::histogram ? "at most 2^31 - 1, for its counts are i32"
+                           p.lesson == Lesson::histogram ? "at most 2^31 - 1: its counts are i32"
                                                          : "at most " + std::to_string(max_grid * per_block));
   return ChecklistPlan{p, device, *chosen};
 }
@@ -105,7 +105,8 @@ Status ChecklistPlan::check(Views inputs, const TensorView& y) const {
   const bool counts = problem.lesson == Lesson::histogram, whole = problem.lesson == Lesson::branch;
   const DType in = counts ? u8 : whole ? i32 : f32, out = counts || whole ? i32 : f32;
   const std::size_t want = problem.lesson == Lesson::vecadd ? 2 : 1;
-  if (inputs.size() != want) return Status::invalid(op, "inputs", std::to_string(inputs.size()), std::to_string(want));
+  if (inputs.size() != want)
+    return Status::invalid(op, "the number of inputs", std::to_string(inputs.size()), std::to_string(want));
   const auto check_view = [&](const TensorView& view, std::string_view label, DType dtype, std::int64_t n) -> Status {
     if (view.dtype != dtype)
       return Status::invalid(op, std::string(label) + ".dtype", std::string(name(view.dtype)),
@@ -115,7 +116,7 @@ Status ChecklistPlan::check(Views inputs, const TensorView& y) const {
     if (!view.layout.is_contiguous())
       return Status::invalid(op, std::string(label) + ".strides", view.layout.text(), "contiguous");
     if (reinterpret_cast<std::uintptr_t>(view.data) % size_of(dtype))
-      return Status::invalid(op, std::string(label), "off its elements' size", "aligned to it");
+      return Status::invalid(op, std::string(label) + ".data", "misaligned", "aligned to its elements' size");
     return check_device(op, view.device, device);
   };
   for (const TensorView& x : inputs) {

@@ -35,7 +35,7 @@ TEST(ChecklistPlan, ARefusalSaysWhy) {
   EXPECT_EQ(sentence({.lesson = Lesson::window, .n = 10, .width = 4}),
             "checklist_window: w is 4; it must be odd, from 1 to 1023");
   EXPECT_EQ(sentence({.lesson = Lesson::histogram, .n = std::int64_t{1} << 31}),
-            "checklist_histogram: n is 2147483648; it must be at most 2^31 - 1, for its counts are i32");
+            "checklist_histogram: n is 2147483648; it must be at most 2^31 - 1: its counts are i32");
   EXPECT_EQ(sentence({.lesson = Lesson::banks, .n = 10}, "stride_5"),
             "checklist_banks: variant is 'stride_5'; it must be one of stride_1 stride_2 stride_3 stride_4 stride_32 "
             "stride_33");

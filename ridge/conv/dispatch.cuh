@@ -31,7 +31,7 @@ template <int I, class T> static Status launch_row(const Arguments& args) {
   else if constexpr (algorithm == Algorithm::direct || algorithm == Algorithm::winograd)  // refused by fits()
     return Status::error(Code::unsupported, "conv2d: this variant is not compiled for the type");
   else if constexpr (RIDGE_SIMT_ON_CUDA) return launch_hopper<T>(args);
-  else return Status::error(Code::unsupported, "conv2d: a row for CUDA");  // refused by fits()
+  else return Status::error(Code::unsupported, "conv2d: this variant is compiled for CUDA only");  // refused by fits()
 }
 
 template <class T> static Status launch_table(const Arguments& args) {

@@ -44,7 +44,7 @@ Status check_geometry(const ConvGeometry& g, const Layout& x, const Layout& w) {
   constexpr std::int64_t most = std::int64_t{1} << 30;  // no sum of a few of them, and no product of two, overflows
   const auto check = [&](const char* key, std::int64_t a, std::int64_t b, std::int64_t least) -> Status {
     if (std::min(a, b) >= least && std::max(a, b) < most) return {};
-    return Status::invalid(op, key, text(a, b), "from " + std::to_string(least) + " and below 2^30");
+    return Status::invalid(op, key, text(a, b), "at least " + std::to_string(least) + " and below 2^30");
   };
   RIDGE_TRY(check("stride", g.stride.h, g.stride.w, 1));
   RIDGE_TRY(check("dilation", g.dilation.h, g.dilation.w, 1));
@@ -57,8 +57,8 @@ Status check_geometry(const ConvGeometry& g, const Layout& x, const Layout& w) {
                            "a divisor of the " + std::to_string(x.shape[1]) + " channels and of the " +
                                std::to_string(w.shape[0]) + " filters");
   if (w.shape[1] != x.shape[1] / g.groups)
-    return Status::invalid(op, "w.shape", "with " + std::to_string(w.shape[1]) + " channels",
-                           "with those of a group, " + std::to_string(x.shape[1] / g.groups));
+    return Status::invalid(op, "w.shape", "of " + std::to_string(w.shape[1]) + " channels",
+                           "of as many as a group has, " + std::to_string(x.shape[1] / g.groups));
   const std::int64_t extent_h = (w.shape[2] - 1) * g.dilation.h + 1, extent_w = (w.shape[3] - 1) * g.dilation.w + 1;
   const std::int64_t padded_h = x.shape[2] + g.pad.top + g.pad.bottom, padded_w = x.shape[3] + g.pad.left + g.pad.right;
   if (extent_h > padded_h || extent_w > padded_w)
@@ -149,7 +149,7 @@ Status conv_detail::validate(const ConvProblem& p) {
   if (!Types::contains(p.dtype))
     return Status::invalid(op, "x.dtype", std::string(name(p.dtype)), "one of f32 f16 bf16");
   if (p.math != ConvMath::exact && p.dtype != f32)
-    return Status::invalid(op, "math", "tf32", "exact, as x is " + std::string(name(p.dtype)) + "; tf32 is for f32");
+    return Status::invalid(op, "math", "tf32", "exact, as x is " + std::string(name(p.dtype)) + ": tf32 is for f32");
   if (p.math != ConvMath::exact && p.backward)
     return Status::invalid(op, "math", "tf32", "exact: gradients are not computed in tf32");
   return check_geometry(p.geometry, p.x, p.w);
@@ -164,7 +164,7 @@ Result<std::vector<std::int64_t>> conv2d_shape(const ConvGeometry& g, const Layo
 Result<ConvProblem> ConvProblem::contiguous(DType dtype, const ConvGeometry& g, std::int64_t n, std::int64_t c,
                                             std::int64_t h, std::int64_t w, std::int64_t k, std::int64_t r,
                                             std::int64_t s, bool backward) {
-  if (g.groups < 1) return Status::invalid(op, "groups", std::to_string(g.groups), "from 1");
+  if (g.groups < 1) return Status::invalid(op, "groups", std::to_string(g.groups), "at least 1");
   auto p = image_and_filters(g, Layout::contiguous(stored(g.layout, n, c, h, w)),
                              Layout::contiguous(stored(g.layout, k, c / g.groups, r, s)));
   if (!p) return p;

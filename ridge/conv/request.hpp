@@ -94,14 +94,13 @@ inline Result<Request> request_of(const Options& options) {
       r.epilogue.activation = *activation;
       r.epilogue.residual_first = r.residual;
     } else {
-      return wrong(
-          "epilogue",
-          "at most one each of bias, then residual and one of relu, gelu, gelu_tanh, silu and sigmoid in either "
-          "order; joined by +");
+      return wrong("epilogue",
+                   "made of bias, then residual and one of relu, gelu, gelu_tanh, silu and sigmoid in either order, "
+                   "each at most once and joined by +");
     }
   }
   for (const char* key : {"epilogue", "math"})
-    if (r.backward && options.has(key)) return wrong(key, "left away in a backward request");
+    if (r.backward && options.has(key)) return wrong(key, "left out in a backward request");
   return r;
 }
 

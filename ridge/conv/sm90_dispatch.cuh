@@ -9,7 +9,7 @@ namespace ridge::conv_detail {
 
 // Refused by the family's fits(), or launched elsewhere.
 [[maybe_unused]] static Status no_kernel() {
-  return Status::error(Code::unsupported, "conv2d: no row of Hopper's for the type");
+  return Status::error(Code::unsupported, "conv2d: this variant is not compiled for the type");
 }
 
 // A template, so that a file that has no such rows does not compile them.

@@ -170,7 +170,9 @@ template <class T> [[nodiscard]] static Status launch_filter_gradient(const Argu
   const std::int64_t filters = p.w.shape[0], channels = p.w.shape[1], taps = taps_of(p), pixels = pixels_of(p);
   const std::int64_t parts = args.plan.split, steps = ceil_div(ceil_div(pixels, gradient_group), parts);
   Gathering g;
-  if (!gather_in_place(g, p)) return Status::error(Code::unsupported, "conv2d: x lies otherwise");  // refused by fits()
+  if (!gather_in_place(g, p))
+    return Status::error(Code::unsupported,
+                         "conv2d: this variant does not take such strides of x");  // refused by fits()
   ImageLoader walk;
   RIDGE_TRY(make_loader(walk, p, g, args.x, args.w, p.dtype, gradient_group, 1, K::c.line));
   FilterGradientLoader loader{.dy = {},

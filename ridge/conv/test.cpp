@@ -92,7 +92,7 @@ TEST(ConvPlan, Tf32IsForThoseWhoAskForIt) {
   EXPECT_EQ(on_tensor_cores(exact, "tf32_64"),
             "conv2d: variant is tf32_64; it must be another one here: computes as math=tf32, which was not asked for");
   EXPECT_EQ(on_tensor_cores(asking(bf16, 64, 56, 64), "wgmma_64"),
-            "conv2d: math is tf32; it must be exact, as x is bf16; tf32 is for f32");
+            "conv2d: math is tf32; it must be exact, as x is bf16: tf32 is for f32");
 }
 
 TEST(ConvPlan, ImagesArePartedWhereWinogradsSumsAreMany) {
@@ -192,9 +192,9 @@ TEST(ConvPlan, ARefusalSaysWhy) {
   EXPECT_EQ(why({}), "conv2d: filter is of extent 5x3; it must be within the padded input, 4x8");
   EXPECT_EQ(why({.dilation = {2, 1}, .pad = {2, 0, 1, 0}}),
             "conv2d: filter is of extent 9x3; it must be within the padded input, 7x8");
-  EXPECT_EQ(why({.stride = {1, 0}}), "conv2d: stride is 1x0; it must be from 1 and below 2^30");
-  EXPECT_EQ(why({.dilation = {0, 1}}), "conv2d: dilation is 0x1; it must be from 1 and below 2^30");
-  EXPECT_EQ(why({.pad = {0, -1, 0, 0}}), "conv2d: pad is 0x-1; it must be from 0 and below 2^30");
+  EXPECT_EQ(why({.stride = {1, 0}}), "conv2d: stride is 1x0; it must be at least 1 and below 2^30");
+  EXPECT_EQ(why({.dilation = {0, 1}}), "conv2d: dilation is 0x1; it must be at least 1 and below 2^30");
+  EXPECT_EQ(why({.pad = {0, -1, 0, 0}}), "conv2d: pad is 0x-1; it must be at least 0 and below 2^30");
   EXPECT_EQ(why({.groups = 4}, 4, 8),
             "conv2d: groups is 4; it must be a divisor of the 4 channels and of the 6 filters");
   const auto huge = ConvProblem::contiguous(f32, {}, 1 << 20, 1, 1 << 10, 1 << 10, 1 << 29, 1, 1);

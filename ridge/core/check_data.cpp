@@ -31,7 +31,7 @@ std::string joined(std::span<const std::int64_t> values, const char* between) {
 Status refuse_extent(std::string_view op, std::string_view argument, std::span<const std::int64_t> sizes,
                      Extent extent) {
   return Status::invalid(op, std::string(argument), joined(sizes, "x"),
-                         extent == Extent::negative ? "of sizes from 0" : "of at most 2^56 elements");
+                         extent == Extent::negative ? "of sizes that are 0 or more" : "of at most 2^56 elements");
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ Status check_extent(std::string_view op, std::string_view argument, const Layout
 Status check_data(std::string_view op, std::string_view argument, const TensorView& view) {
   RIDGE_TRY(check_extent(op, argument, view.layout));
   if (reinterpret_cast<std::uintptr_t>(view.data) % size_of(view.dtype) == 0) return {};
-  return Status::invalid(op, std::string(argument) + ".data", "off its elements' size", "aligned to it");
+  return Status::invalid(op, std::string(argument) + ".data", "misaligned", "aligned to its elements' size");
 }
 
 Status check_sizes(std::string_view op, std::string_view argument, std::initializer_list<std::int64_t> sizes) {
@@ -70,7 +70,7 @@ Status check_elements_apart(std::string_view op, std::string_view argument, cons
   for (int axis = 0; axis < layout.rank; ++axis)
     if (layout.stride[axis] == 0 && layout.shape[axis] > 1)
       strides = "0 in an axis of " + std::to_string(layout.shape[axis]);
-  return Status::invalid(op, std::string(argument) + ".strides", strides, "such that elements are apart");
+  return Status::invalid(op, std::string(argument) + ".strides", strides, "such that no two elements share memory");
 }
 
 }  // namespace ridge

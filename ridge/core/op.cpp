@@ -56,8 +56,6 @@ Result<std::vector<const OpInfo*>> find_ops(std::string_view wanted) {
   return Status::error(Code::invalid_argument, "there is no operator or family " + nearest_text(wanted, known));
 }
 
-static std::string count_text(std::size_t n) { return std::to_string(n) + (n == 1 ? " tensor" : " tensors"); }
-
 static std::string joined(const std::vector<std::string_view>& names) {
   std::string text;
   for (std::string_view name : names) text += (text.empty() ? "" : ", ") + std::string(name);
@@ -155,8 +153,7 @@ static Status check_request(const OpInfo& op, Views inputs, const Options& optio
   for (std::size_t i = 0; i < inputs.size(); ++i) RIDGE_TRY(check_extent(op.name, (*input)[i], inputs[i].layout));
   for (std::size_t i = 1; i < inputs.size(); ++i)
     if (inputs[i].device != inputs[0].device)
-      return Status::invalid(op.name, std::string((*input)[i]) + ".device", "another than that of the first input",
-                             "the same");
+      return Status::invalid(op.name, std::string((*input)[i]) + ".device", "not that of the first input", "the same");
   return {};
 }
 
@@ -175,7 +172,8 @@ Result<std::unique_ptr<OpPlan>> plan_op(const OpInfo& op, Views inputs, Views ou
   auto types = infer_op(op, inputs, options);
   if (!types) return types.error();
   if (outputs.size() != types->size())
-    return Status::invalid(op.name, "outputs", count_text(outputs.size()), count_text(types->size()));
+    return Status::invalid(op.name, "outputs", count_text(outputs.size(), "tensor"),
+                           count_text(types->size(), "tensor"));
   const auto names = *output_names(op, options);  // infer_op has accepted them
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const TensorType& expected = (*types)[i];

@@ -153,11 +153,11 @@ TEST(Overlap, WhatNoMemoryHoldsIsRefusedInWords) {
             "op: x.shape is 4611686018427387904x0; it must be of at most 2^56 elements");
   EXPECT_EQ(check_extent("op", "x", layout({2, 2}, {-huge, 1})).message(),
             "op: x.strides is -4611686018427387904,1; it must be such that elements lie within 2^56 of the first");
-  EXPECT_EQ(check_sizes("op", "shape", {3, -1}).message(), "op: shape is 3x-1; it must be of sizes from 0");
+  EXPECT_EQ(check_sizes("op", "shape", {3, -1}).message(), "op: shape is 3x-1; it must be of sizes that are 0 or more");
   EXPECT_TRUE(check_extent("op", "x", layout({1, 2}, {huge, 1})).ok());
   EXPECT_TRUE(check_extent("op", "x", Layout::contiguous({std::int64_t{1} << 40, 1 << 16})).ok());
   EXPECT_EQ(check_elements_apart("op", "y", layout({4, 3}, {2, 1})).message(),
-            "op: y.strides is 2,1; it must be such that elements are apart");
+            "op: y.strides is 2,1; it must be such that no two elements share memory");
 }
 
 // Prints a figure and sets no limit: the time that every operator call pays.

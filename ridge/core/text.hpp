@@ -41,6 +41,11 @@ inline std::string number_text(std::floating_point auto number) {
   return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
 }
 
+// "1 row", "3 rows".
+inline std::string count_text(std::integral auto number, std::string_view of) {
+  return std::to_string(number) + " " + std::string(of) + (number == 1 ? "" : "s");
+}
+
 // Formats as snprintf does in the C locale.
 [[gnu::format(printf, 1, 2)]] RIDGE_API std::string format(const char* pattern, ...);
 

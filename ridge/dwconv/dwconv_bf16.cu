@@ -1,5 +1,5 @@
 // dwconv of bf16.
-#include <ridge/dwconv/launch.cuh>
+#include <ridge/dwconv/dispatch.cuh>
 
 namespace ridge::dwconv_detail {
 

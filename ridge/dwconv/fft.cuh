@@ -4,7 +4,7 @@
 // leaves sixteen spans of that length; a last, smaller pass does the rest. Frequencies come out in the order of the
 // passes (digit-reversed), and the inverse takes them in that order: products of two transforms need no other.
 #pragma once
-#include <ridge/dwconv/variants.hpp>
+#include <ridge/dwconv/fft.hpp>
 #include <ridge/simt/simt.hpp>
 
 namespace ridge::dwconv_detail {

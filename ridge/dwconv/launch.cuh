@@ -1,54 +1,71 @@
-// Launches the row of variants.hpp that a plan chose. Functions are static: the .cu files are compiled twice, for the
-// CPU runtime and for CUDA, and both objects are in one library.
+// What launches share: a plan's sums, from its tensors, and the configuration of a launch. The launches of a gradient
+// differ in grid and shared memory, so a family's header computes these for each. Functions are static: the .cu files
+// are compiled twice, for the CPU runtime and for CUDA, and both objects are in one library.
 #pragma once
-#include <ridge/core/table.hpp>
-#include <ridge/dwconv/arguments.cuh>
-#include <ridge/dwconv/ring.cuh>
-#include <ridge/dwconv/spectral.cuh>
-#include <ridge/dwconv/tiled.cuh>
+#include <ridge/dwconv/launch.hpp>
+#include <ridge/dwconv/sum.cuh>
+#include <ridge/simt/launch.hpp>
 
 namespace ridge::dwconv_detail {
 
-// A row of the table as a type: nvcc takes no namespaced class value as a kernel's template argument.
-template <int I> struct Policy { static constexpr Config config = variants[I].config; };
-
-template <int I, class T, bool Summed> static Status launch_sum(const Arguments& args, const Sum<T>& sum) {
-  constexpr Config c = variants[I].config;
-  const DwconvProblem& p = args.plan.problem;
-  simt::Config at{
-      .grid = dim3(1), .block = dim3(c.threads), .stream = args.stream.handle, .warp = args.plan.device.warp};
-  if constexpr (c.method == Method::element) {
-    const std::int64_t outputs = sum.y.size * p.channels * (Summed ? 1 : p.batch);
-    at.grid = dim3(static_cast<unsigned>(ceil_div(outputs, c.threads)));
-    return simt::launch(at, dwconv_element<Policy<I>, T, Summed>, sum);
-  } else if constexpr (c.method == Method::spectral) {
-    at.grid = dim3(static_cast<unsigned>(spectral_grid(c, p, sum.y.size, Summed)));
-    at.smem = static_cast<std::size_t>(spectral_smem_bytes(c));
-    return simt::launch(at, dwconv_spectral<Policy<I>, T, Summed>, sum, spectral_tiles(c, p, Summed));
-  } else if constexpr (c.method == Method::ring) {
-    const int sms = args.plan.device.sms;
-    at.grid = dim3(static_cast<unsigned>(Summed ? p.channels : ring_grid(c, p, sms)));
-    at.smem = static_cast<std::size_t>(ring_smem_bytes(c));
-    if constexpr (Summed) return simt::launch(at, dwconv_ring_sum<Policy<I>, T>, sum);
-    else return simt::launch(at, dwconv_ring<Policy<I>, T>, sum, ring_rows(c, p, sms));
-  } else {
-    at.grid = dim3(static_cast<unsigned>(tiled_grid(c, p, sum.y.size, Summed)));
-    at.smem = static_cast<std::size_t>(tiled_smem_bytes(c, Summed));
-    return simt::launch(at, dwconv_tiled<Policy<I>, T, Summed>, sum);
-  }
+template <class T, class P> static Signal<T> signal_of(P* data, const Layout& shape) {
+  const bool filter = shape.rank == 2;  // [C, L]
+  const int last = shape.rank - 1;
+  return {static_cast<T*>(data), filter ? 0 : shape.stride[0], shape.stride[last - 1], shape.stride[last],
+          shape.shape[last]};
+}
+template <class T> static Signal<T> reversed(Signal<T> s) {
+  if (s.size > 0) s.data += (s.size - 1) * s.step;
+  s.step = -s.step;
+  return s;
 }
 
-template <int I, class T> static Status launch_row(const Arguments& args) {
-  if constexpr (variants[I].config.method == Method::tensor || variants[I].config.method == Method::whole) {
-    return Status::error(Code::unsupported, "dwconv: this variant is CUDA's alone");  // refused by fits()
-  } else {
-    return launch_sums<T>(
-        args, [&](const Sum<T>& sum, auto summed) { return launch_sum<I, T, decltype(summed)::value>(args, sum); });
-  }
+template <class T> static Sum<T> output_sum(const Arguments& a) {
+  const DwconvProblem& p = a.plan.problem;
+  return {signal_of<const T>(a.k, p.k),
+          signal_of<const T>(a.w, p.w),
+          signal_of<T>(a.y, p.y),
+          p.taps - 1,
+          p.batch,
+          p.channels,
+          p.eps};
+}
+template <class T> static Sum<T> k_gradient_sum(const Arguments& a) {
+  const DwconvProblem& p = a.plan.problem;
+  return {reversed(signal_of<const T>(a.y_in, p.y)),
+          signal_of<const T>(a.w, p.w),
+          reversed(signal_of<T>(a.dk, p.dk)),
+          p.taps - 1,
+          p.batch,
+          p.channels,
+          0};
+}
+template <class T> static Sum<T> w_gradient_sum(const Arguments& a) {
+  const DwconvProblem& p = a.plan.problem;
+  return {signal_of<const T>(a.y_in, p.y),
+          signal_of<const T>(a.k, p.k),
+          reversed(signal_of<T>(a.dw, p.dw)),
+          0,
+          p.batch,
+          p.channels,
+          0};
 }
 
-template <class T> static Status launch_table(const Arguments& args) {
-  return visit_row<variant_count>(args.plan.variant, [&]<int I>() { return launch_row<I, T>(args); });
+// Calls launch(sum, bool_constant<Summed>) for each of a plan's sums that has outputs.
+template <class T, class Launch> static Status launch_sums(const Arguments& a, Launch&& launch) {
+  const DwconvProblem& p = a.plan.problem;
+  const bool outputs = p.batch > 0 && p.channels > 0 && p.time > 0;
+  if (!p.backward) return outputs ? launch(output_sum<T>(a), std::false_type{}) : Status{};
+  if (outputs) RIDGE_TRY(launch(k_gradient_sum<T>(a), std::false_type{}));
+  return p.channels > 0 && p.taps > 0 ? launch(w_gradient_sum<T>(a), std::true_type{}) : Status{};
+}
+
+static inline simt::Config launch_config(const Arguments& args, int threads, std::int64_t grid, int smem = 0) {
+  return {.grid = dim3(static_cast<unsigned>(grid)),
+          .block = dim3(static_cast<unsigned>(threads)),
+          .smem = static_cast<std::size_t>(smem),
+          .stream = args.stream.handle,
+          .warp = args.plan.device.warp};
 }
 
 }  // namespace ridge::dwconv_detail

@@ -20,14 +20,14 @@ template <class Backend> Status launch_f32(const Arguments&);
 template <class Backend> Status launch_f16(const Arguments&);
 template <class Backend> Status launch_bf16(const Arguments&);
 
-// Rows of Method::tensor. Defined in a build with CUDA.
+// Rows of Algorithm::tensor. Defined in a build with CUDA.
 Status launch_tensor_f32(const Arguments&);
 Status launch_tensor_f16(const Arguments&);
 Status launch_tensor_bf16(const Arguments&);
 // w's gradient only.
 Status launch_lags_f32(const Arguments&);
 
-// Rows of Method::whole. Defined in a build with CUDA.
+// Rows of Algorithm::whole. Defined in a build with CUDA.
 Status launch_whole_f32(const Arguments&);
 
 }  // namespace ridge::dwconv_detail

@@ -1,21 +1,13 @@
 // dwconv by name.
 #include <ridge/core/op.hpp>
-#include <ridge/dwconv/launch.hpp>
-#include <ridge/dwconv/variants.hpp>
+#include <ridge/dwconv/dwconv.hpp>
+#include <ridge/dwconv/families.hpp>
 
 namespace ridge {
 
 using namespace dwconv_detail;
 
 static constexpr std::string_view op = "dwconv";
-
-// The checklist item of a row of the table.
-static std::string_view checklist_item(const Variant& row) {
-  const Config& c = row.config;
-  if (c.method == Method::element) return {};
-  if (c.method == Method::tensor || c.method == Method::spectral) return "better maths";
-  return c.paired ? "divergence" : c.outputs > 1 || c.batches > 1 ? "coarsening" : "tiling";
-}
 
 static std::vector<std::int64_t> shape_of(const TensorView& view) {
   return {view.layout.shape.begin(), view.layout.shape.begin() + view.rank()};
@@ -51,7 +43,7 @@ static const RegisterOp registered(
      .dtypes = {f32, f16, bf16},
      .options = {{"eps", "number", "added to every output", "0"},
                  {"backward", "0|1", "takes dy, k and w, and gives dk and dw", "0"}},
-     .variants = variant_infos(variants, checklist_item),
+     .variants = variant_infos(variants, [](const Variant& row) { return family_of(row).lesson(row); }),
      .infer = infer,
      .plan = plan_by_name,
      .takes = [](const Options& options, std::size_t) -> Result<Names> {

@@ -7,9 +7,10 @@
 // Errors are those of a transform: relative to the norms of a row and of the filter, and not to each output's own
 // terms.
 #pragma once
+#include <ridge/dwconv/launch.cuh>
 #include <ridge/dwconv/magnitudes.cuh>
+#include <ridge/dwconv/ring.hpp>
 #include <ridge/dwconv/ring_fft.cuh>
-#include <ridge/dwconv/sum.cuh>
 
 namespace ridge::dwconv_detail {
 
@@ -194,4 +195,17 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
   for (int o = size + block.thread; o < outputs; o += threads) s.y.at(0, c, o) = T(s.eps);
 }
 
+namespace ring {
+
+template <int I, class T, bool Summed> static Status launch(const Arguments& args, const Sum<T>& sum) {
+  constexpr Config c = Policy<I>::config;
+  const DwconvProblem& p = args.plan.problem;
+  const int sms = args.plan.device.sms;
+  const std::int64_t grid = Summed ? p.channels : ring_grid(c, p, sms);
+  const simt::Config at = launch_config(args, c.threads, grid, ring_smem_bytes(c));
+  if constexpr (Summed) return simt::launch(at, dwconv_ring_sum<Policy<I>, T>, sum);
+  else return simt::launch(at, dwconv_ring<Policy<I>, T>, sum, ring_rows(c, p, sms));
+}
+
+}  // namespace ring
 }  // namespace ridge::dwconv_detail

@@ -1,5 +1,5 @@
 // f16 on tensor cores by mma.sync, from Ampere on.
-#include <ridge/dwconv/sm80_launch.cuh>
+#include <ridge/dwconv/sm80_dispatch.cuh>
 
 namespace ridge::dwconv_detail {
 

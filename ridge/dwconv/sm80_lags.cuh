@@ -2,6 +2,8 @@
 // dy^T k. Tiles of 32 steps of dy by 32 of k with the same distance between their first steps have the same diagonals,
 // so they are summed over all of time, and over the batch, before any diagonal is.
 #pragma once
+#include <ridge/dwconv/launch.cuh>
+#include <ridge/dwconv/sm80_lags.hpp>
 #include <ridge/dwconv/sm80_split.cuh>
 #include <ridge/tile/sm80/mma.cuh>
 
@@ -289,6 +291,17 @@ __global__ void __launch_bounds__(band_threads)
     for (std::int64_t d = thread; d < s.y.size; d += band_threads)
       s.y.at(0, channel, d) = T(d < segments.lags ? shared.sums[d] : 0.0f);
   }
+}
+
+template <class T> static Status launch_lags(const Arguments& args, const Sum<T>& sum) {
+  const DwconvProblem& p = args.plan.problem;
+  const simt::Config at{.grid = dim3(static_cast<unsigned>(p.channels)),
+                        .block = dim3(band_threads),
+                        .smem = static_cast<std::size_t>(band_smem_bytes(p)),
+                        .stream = args.stream.handle};
+  const Segments cut{static_cast<int>(segments(p)), static_cast<int>(segment_steps(p)), static_cast<int>(lags(p))};
+  return simt::launch(at, dwconv_lags<T>, sum, cut, is_vector_aligned(sum.p, p.alignment),
+                      is_vector_aligned(sum.q, p.alignment));
 }
 
 }  // namespace ridge::dwconv_detail

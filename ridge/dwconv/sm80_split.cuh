@@ -6,8 +6,8 @@
 // and the caller computes their part of the sum in float32.
 #pragma once
 #include <ridge/dwconv/magnitudes.cuh>
+#include <ridge/dwconv/sm80_split.hpp>
 #include <ridge/dwconv/sum.cuh>
-#include <ridge/dwconv/variants.hpp>
 
 namespace ridge::dwconv_detail {
 

@@ -4,7 +4,10 @@
 // M + 3 of them for a chunk of 64 steps, and one more for every 16 steps. Shared memory has them ready, by lag: entry d
 // is the four registers of a lane whose first element is h(d): the pairs h(e), h(e - 1) for e = d, d + 8, d - 8, d.
 #pragma once
+#include <ridge/dwconv/launch.cuh>
+#include <ridge/dwconv/sm80_lags.cuh>
 #include <ridge/dwconv/sm80_split.cuh>
+#include <ridge/dwconv/sm80_toeplitz.hpp>
 #include <ridge/tile/sm80/mma.cuh>
 
 namespace ridge::dwconv_detail {
@@ -271,4 +274,21 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
   }
 }
 
+namespace tensor {
+
+template <int I, class T, bool Summed> static Status launch(const Arguments& args, const Sum<T>& sum) {
+  if constexpr (Summed) {
+    return launch_lags<T>(args, sum);
+  } else {
+    constexpr Config c = Policy<I>::config;
+    const DwconvProblem& p = args.plan.problem;
+    const simt::Config at{.grid = dim3(static_cast<unsigned>(tensor_grid(c, p))),
+                          .block = dim3(c.threads),
+                          .smem = static_cast<std::size_t>(tensor_smem_bytes(c, p.dtype)),
+                          .stream = args.stream.handle};
+    return simt::launch(at, dwconv_toeplitz<Policy<I>, T>, sum, is_vector_aligned(sum.p, p.alignment));
+  }
+}
+
+}  // namespace tensor
 }  // namespace ridge::dwconv_detail

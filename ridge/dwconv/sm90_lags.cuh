@@ -5,6 +5,8 @@
 // accumulates all of them in the tensor cores: 64 x 64 sums for each j; the product's k is the batch.
 // Then it adds up their diagonals.
 #pragma once
+#include <ridge/dwconv/launch.cuh>
+#include <ridge/dwconv/sm90_lags.hpp>
 #include <ridge/dwconv/sm90_lines.cuh>
 #include <ridge/tile/sm90/mbarrier.cuh>
 
@@ -225,6 +227,17 @@ __global__ void __launch_bounds__(whole_lags_threads, 1)
           s.y.at(0, channel, d) = d < lags ? shared.above[d] + shared.below[d] : 0.0f;
     }
   }
+}
+
+template <class T> static Status launch_whole_lags(const Arguments& args, const Sum<T>& sum) {
+  const DwconvProblem& p = args.plan.problem;
+  const int chunks = static_cast<int>(whole_chunks(p));
+  const simt::Config at{.grid = dim3(static_cast<unsigned>(std::min<std::int64_t>(p.channels, args.plan.device.sms))),
+                        .block = dim3(whole_lags_threads),
+                        .smem = static_cast<std::size_t>(whole_lags_smem_bytes(chunks)),
+                        .stream = args.stream.handle};
+  return simt::launch(at, dwconv_whole_lags<T>, sum, chunks, static_cast<int>(lags(p)),
+                      is_vector_aligned(sum.p, p.alignment), is_vector_aligned(sum.q, p.alignment));
 }
 
 }  // namespace ridge::dwconv_detail

@@ -3,6 +3,7 @@
 // layout is an operand whose k is time (K-major), and one whose k is the batch (MN-major).
 #pragma once
 #include <ridge/dwconv/sm80_split.cuh>
+#include <ridge/dwconv/sm90_lines.hpp>
 #include <ridge/tile/async_copy.cuh>
 #include <ridge/tile/sm90/tma.cuh>
 #include <ridge/tile/sm90/warpgroup.cuh>

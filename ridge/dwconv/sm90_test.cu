@@ -13,10 +13,10 @@
 namespace ridge::dwconv_detail {
 namespace {
 
-template <int Threads, int Blocks> struct Policy {
-  static constexpr Config config{.method = Method::whole, .threads = Threads, .blocks_per_sm = Blocks};
+template <int Threads, int Blocks> struct RowOf {
+  static constexpr Config config{.algorithm = Algorithm::whole, .threads = Threads, .blocks_per_sm = Blocks};
 };
-using Whole32 = Policy<256, 2>;
+using Whole32 = RowOf<256, 2>;
 
 enum class Fill { normal, ints, special, spread };
 

@@ -5,7 +5,10 @@
 // operand is k, which a block keeps in shared memory with all of its steps: 32 rows of lo and 32 of hi. So one product
 // of 64 columns is hi lo and hi hi, and one of 32 columns adds lo hi to the former.
 #pragma once
+#include <ridge/dwconv/launch.cuh>
+#include <ridge/dwconv/sm90_lags.cuh>
 #include <ridge/dwconv/sm90_lines.cuh>
+#include <ridge/dwconv/sm90_toeplitz.hpp>
 #include <ridge/tile/block_reduce.cuh>
 #include <ridge/tile/sm90/mbarrier.cuh>
 
@@ -256,4 +259,24 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
   }
 }
 
+namespace whole {
+
+template <int I, bool Summed> static Status launch(const Arguments& args, const Sum<float>& sum) {
+  const DwconvProblem& p = args.plan.problem;
+  if constexpr (Summed) {
+    return has_whole_lags(p) ? launch_whole_lags(args, sum) : launch_lags_f32(args);
+  } else {
+    constexpr Config c = Policy<I>::config;
+    const int chunks = static_cast<int>(whole_chunks(p));
+    const std::int64_t items = whole_items(p.batch, p.channels);
+    const simt::Config at{.grid = dim3(static_cast<unsigned>(whole_grid(c, p, args.plan.device.sms))),
+                          .block = dim3(c.threads),
+                          .smem = static_cast<std::size_t>(whole_smem_bytes(chunks)),
+                          .stream = args.stream.handle};
+    return simt::launch(at, dwconv_whole_rows<Policy<I>>, sum, chunks, static_cast<unsigned>(items),
+                        is_vector_aligned(sum.p, p.alignment));
+  }
+}
+
+}  // namespace whole
 }  // namespace ridge::dwconv_detail

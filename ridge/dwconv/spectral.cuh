@@ -10,8 +10,9 @@
 // and not to each output's own terms.
 #pragma once
 #include <ridge/dwconv/fft.cuh>
+#include <ridge/dwconv/launch.cuh>
 #include <ridge/dwconv/magnitudes.cuh>
-#include <ridge/dwconv/sum.cuh>
+#include <ridge/dwconv/spectral.hpp>
 #include <ridge/tile/block_reduce.cuh>
 
 namespace ridge::dwconv_detail {
@@ -189,4 +190,15 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
   }
 }
 
+namespace spectral {
+
+template <int I, class T, bool Summed> static Status launch(const Arguments& args, const Sum<T>& sum) {
+  constexpr Config c = Policy<I>::config;
+  const DwconvProblem& p = args.plan.problem;
+  const std::int64_t grid = spectral_grid(c, p, sum.y.size, Summed);
+  const simt::Config at = launch_config(args, c.threads, grid, spectral_smem_bytes(c));
+  return simt::launch(at, dwconv_spectral<Policy<I>, T, Summed>, sum, spectral_tiles(c, p, Summed));
+}
+
+}  // namespace spectral
 }  // namespace ridge::dwconv_detail

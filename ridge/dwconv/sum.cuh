@@ -1,4 +1,4 @@
-// The one sum that expresses the convolution and both gradients, and the kernel that takes any problem.
+// The one sum that expresses the convolution and both gradients.
 //
 //   y[b, c, o] = eps + sum over x of p[b, c, x] q[b, c, x - o + shift]
 //
@@ -8,7 +8,6 @@
 //                                                              w            L - 1
 //   w's gradient, summed over b too               dy           k            0       dw, from the last tap to the first
 #pragma once
-#include <ridge/dwconv/variants.hpp>
 #include <ridge/simt/simt.hpp>
 
 namespace ridge::dwconv_detail {
@@ -43,19 +42,5 @@ template <class T> struct Sum {
     return sum;
   }
 };
-
-// One thread per output.                                 y: [batch, channels, size], or [channels, size] if Summed
-// Precondition: gridDim.x * threads covers y's elements.
-template <class Policy, class T, bool Summed>
-__global__ void __launch_bounds__(Policy::config.threads) dwconv_element(Sum<T> s) {
-  const std::int64_t i = std::int64_t{blockIdx.x} * Policy::config.threads + threadIdx.x;
-  const std::int64_t o = i % s.y.size, c = i / s.y.size % s.channels, row = i / s.y.size / s.channels;
-  if (row >= (Summed ? 1 : s.batch)) return;
-  float sum = 0;
-  for (std::int64_t b = Summed ? 0 : row; b < (Summed ? s.batch : row + 1); ++b)
-    for (std::int64_t x = s.first(o), end = s.end(o); x < end; ++x)
-      sum += float(s.p.at(b, c, x)) * float(s.q.at(b, c, x - o + s.shift));
-  s.y.at(row, c, o) = T(s.eps + sum);
-}
 
 }  // namespace ridge::dwconv_detail

@@ -1,6 +1,7 @@
 // The same sum from tiles in shared memory; a thread has a few outputs of a few rows.
 #pragma once
-#include <ridge/dwconv/sum.cuh>
+#include <ridge/dwconv/launch.cuh>
+#include <ridge/dwconv/tiled.hpp>
 
 namespace ridge::dwconv_detail {
 
@@ -98,4 +99,14 @@ __global__ void __launch_bounds__(Policy::config.threads) dwconv_tiled(Sum<T> s)
   }
 }
 
+namespace tiled {
+
+template <int I, class T, bool Summed> static Status launch(const Arguments& args, const Sum<T>& sum) {
+  constexpr Config c = Policy<I>::config;
+  const std::int64_t grid = tiled_grid(c, args.plan.problem, sum.y.size, Summed);
+  const simt::Config at = launch_config(args, c.threads, grid, tiled_smem_bytes(c, Summed));
+  return simt::launch(at, dwconv_tiled<Policy<I>, T, Summed>, sum);
+}
+
+}  // namespace tiled
 }  // namespace ridge::dwconv_detail

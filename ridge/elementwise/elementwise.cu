@@ -30,7 +30,9 @@ template <int I, class F, class T> static Status launch_row(const Arguments& arg
   } else if constexpr (c.walk == Walk::broadcast) {
     if constexpr (is_binary<F>)
       return simt::launch(at, elementwise_broadcast<Policy<I>, F, T>, a, b, y, n, p.y.shape[1]);
-    else return Status::error(Code::unsupported, "elementwise: broadcast of one input");  // refused by fits()
+    else
+      return Status::error(Code::unsupported,
+                           "elementwise: a function of one input has no broadcast");  // refused by fits()
   } else {
     StridedShape s{.rank = p.y.rank};
     for (int axis = 0; axis < s.rank; ++axis) {

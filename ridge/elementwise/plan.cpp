@@ -64,7 +64,8 @@ static Status validate(const ElementwiseProblem& p) {
     return Status::invalid(op, "dtype", std::string(name(p.dtype)), "one of" + known);
   }
   if (!p.a.same_shape(p.y) || !p.b.same_shape(p.y))
-    return Status::invalid(op, "shapes", p.a.text() + ", " + p.b.text() + " and " + p.y.text(), "the same");
+    return Status::invalid(op, "the shape of a, b and y", p.a.text() + ", " + p.b.text() + " and " + p.y.text(),
+                           "the same");
   for (const auto& [argument, layout] : {std::pair("a", &p.a), std::pair("b", &p.b), std::pair("y", &p.y)})
     RIDGE_TRY(check_extent(op, argument, *layout));
   return check_elements_apart(op, "y", p.y);
@@ -182,7 +183,7 @@ Result<ElementwisePlan> plan_elementwise(const ElementwiseProblem& problem, cons
   const std::int64_t grid = grid_of(variants[*chosen].config, p);
   if (grid > max_grid)
     return Status::invalid(name(p.function), "y.shape", p.y.text(),
-                           "at most " + std::to_string(max_grid * per_block) + " elements for this variant");
+                           "of at most " + std::to_string(max_grid * per_block) + " elements for this variant");
   return ElementwisePlan{p, device, *chosen, grid};
 }
 
@@ -202,7 +203,7 @@ Status ElementwisePlan::run(const TensorView& a, const TensorView& b, const Tens
   const ElementwiseProblem p = collapsed(*given);
   if (p.alignment < variants[variant].config.access_bytes && p.alignment < problem.alignment)
     return Status::invalid(name(p.function), "alignment", std::to_string(p.alignment) + " bytes",
-                           "what was planned for, " + std::to_string(problem.alignment));
+                           "as planned, " + std::to_string(problem.alignment) + " bytes");
   if (p.dtype != problem.dtype || p.a != problem.a || p.b != problem.b || p.y != problem.y)
     return not_as_planned(name(p.function), p.text(), problem.text());
   RIDGE_TRY(check_device(name(p.function), a.device, device));
@@ -219,12 +220,12 @@ static void plan_and_run(Elementwise f, const TensorView& a, const TensorView* b
 }
 
 void elementwise(Elementwise f, const TensorView& a, const TensorView& y, Stream stream) {
-  if (arity(f) != 1) throw Error(Status::invalid(name(f), "inputs", "1 tensor", "2 tensors"));
+  if (arity(f) != 1) throw Error(Status::invalid(name(f), "the number of inputs", "1", "2"));
   plan_and_run(f, a, nullptr, y, stream);
 }
 
 void elementwise(Elementwise f, const TensorView& a, const TensorView& b, const TensorView& y, Stream stream) {
-  if (arity(f) != 2) throw Error(Status::invalid(name(f), "inputs", "2 tensors", "1 tensor"));
+  if (arity(f) != 2) throw Error(Status::invalid(name(f), "the number of inputs", "2", "1"));
   plan_and_run(f, a, &b, y, stream);
 }
 

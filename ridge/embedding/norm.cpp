@@ -234,7 +234,7 @@ Result<EmbeddingNormPlan> plan_embedding_norm(const EmbeddingNormProblem& p, con
   const Config& c = variants[*chosen].config;
   const std::int64_t grid = grid_of(c, p);
   if (grid > max_grid)
-    return Status::invalid(op, "indices", std::to_string(p.n),
+    return Status::invalid(op, "the number of indices", std::to_string(p.n),
                            "at most " + std::to_string(max_grid * c.rows) + " for this variant");
   return EmbeddingNormPlan{p, device, *chosen, grid, options.checked.value_or(false)};
 }

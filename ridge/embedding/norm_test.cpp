@@ -97,7 +97,7 @@ TEST(EmbeddingNormPlan, ARequestOfWrongNumbersIsRefused) {
   EmbeddingNormProblem p = problem(f32, 8, 3);
   p.y_step = 0;
   EXPECT_EQ(plan_embedding_norm(p, cpu()).error().message(),
-            "embedding_norm: y.strides is 0 in an axis of 8; it must be such that elements are apart");
+            "embedding_norm: y.strides is 0 in an axis of 8; it must be such that no two elements share memory");
 }
 
 // A plan from sizes is that of contiguous tensors, also of one index and one row.

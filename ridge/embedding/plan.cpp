@@ -44,8 +44,9 @@ Result<EmbeddingProblem> EmbeddingProblem::of(const TensorView& table, const Ten
   bool fits = y.rank() == indices.rank() + 1 && y.size(-1) == table.size(1);
   for (int axis = 0; fits && axis < indices.rank(); ++axis) fits = y.size(axis) == indices.size(axis);
   if (!fits)
-    return Status::invalid(op, "y.shape", y.layout.text(),
-                           "that of indices, " + indices.layout.text() + ", and " + std::to_string(table.size(1)));
+    return Status::invalid(
+        op, "y.shape", y.layout.text(),
+        "that of indices, " + indices.layout.text() + ", followed by " + std::to_string(table.size(1)));
   for (const auto& [view, label] : {std::pair{&table, "table"}, std::pair{&indices, "indices"}}) {
     RIDGE_TRY(check_same_device(op, label, view->device, "y", y.device));
     RIDGE_TRY(check_data(op, label, *view));
@@ -144,7 +145,7 @@ Result<EmbeddingPlan> plan_embedding(const EmbeddingProblem& p, const DeviceInfo
   const Config& c = variants[*chosen].config;
   const std::int64_t grid = grid_of(c, p);
   if (grid > max_grid)
-    return Status::invalid(op, "indices", std::to_string(p.n),
+    return Status::invalid(op, "the number of indices", std::to_string(p.n),
                            "at most " + std::to_string(max_grid * block_items(c) / p.cols) + " for this variant");
   return EmbeddingPlan{p, device, *chosen, grid, options.checked.value_or(false)};
 }

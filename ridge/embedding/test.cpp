@@ -46,7 +46,8 @@ TEST(EmbeddingPlan, ARefusalSaysWhy) {
     return std::string(EmbeddingProblem::of(t, i, out).error().message());
   };
   const TensorView t = view(table.data(), {3, 4}), i = view(indices.data(), {2});
-  EXPECT_EQ(refusal(t, i, view(y.data(), {2, 3})), "embedding: y.shape is 2x3; it must be that of indices, 2, and 4");
+  EXPECT_EQ(refusal(t, i, view(y.data(), {2, 3})),
+            "embedding: y.shape is 2x3; it must be that of indices, 2, followed by 4");
   EXPECT_EQ(refusal(t, view(y.data(), {2}), view(y.data(), {2, 4})),
             "embedding: indices.dtype is f32; it must be i32 or i64");
   EXPECT_EQ(refusal(t, i, view(table.data() + 4, {2, 4})),

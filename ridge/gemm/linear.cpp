@@ -76,7 +76,7 @@ Result<GemmTensors> LinearTensors::matrices() const {
   if (rows[0].count() == 0) rows.fill(Layout::contiguous({0}));
   collapse(merged);
   if (rows[0].rank > 2)
-    return wrong("x", x, "with leading axes that lie, together with those of y and residual, as one or two axes");
+    return wrong("x", x, "such that its leading axes, with those of y and residual, merge into one or two");
   GemmTensors t{.a = as_matrix(x, rows[0]), .b = transposed(w), .d = as_matrix(y, rows[1]), .bias = bias};
   if (residual) t.residual = as_matrix(*residual, rows[2]);
   return t;

@@ -1,5 +1,6 @@
 // Lists of products: validation, the choice between two kernels, and the launch.
 #include <ridge/core/on_backend.hpp>
+#include <ridge/core/text.hpp>
 #include <ridge/gemm/list_launch.hpp>
 #include <ridge/gemm/validate.hpp>
 
@@ -52,7 +53,7 @@ std::string_view GemmListPlan::variant_name() const { return tensor_cores ? by_t
 
 Status GemmListPlan::run(const GemmListItem* items, Stream stream) const {
   if (problem.count == 0) return {};
-  if (!items) return Status::invalid("gemm_list", "items", "null", "an array of " + std::to_string(problem.count));
+  if (!items) return Status::invalid("gemm_list", "items", "null", "an array of " + count_text(problem.count, "item"));
   const ListArguments args{*this, items, stream};
   return on_backend(device.id, [&](auto backend) {
     using B = decltype(backend);

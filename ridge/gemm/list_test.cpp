@@ -178,7 +178,7 @@ TEST(GemmList, Refusals) {
   EXPECT_EQ(why({.count = 1}, {.variant = "list_mma"}),
             "gemm_list: variant is list_mma; it must be another one here: not instantiated for f32");
   const auto plan = plan_gemm_list({.count = 2}, cpu());
-  EXPECT_EQ(std::string(plan->run(nullptr).message()), "gemm_list: items is null; it must be an array of 2");
+  EXPECT_EQ(std::string(plan->run(nullptr).message()), "gemm_list: items is null; it must be an array of 2 items");
   EXPECT_TRUE(plan_gemm_list({.count = 0}, cpu())->run(nullptr).ok());
 }
 TEST(GemmList, TensorCoresWhereThereAreAny) {

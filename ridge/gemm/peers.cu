@@ -82,11 +82,11 @@ Result<Work> make(const check::Case& c, Views in, Views out) {
   if (!request) return request.error();
   const Request r = *request;
   const Cublas& cublas = Cublas::instance();
-  if (!cublas.handle) return not_measured("the library is not here");
+  if (!cublas.handle) return not_measured("the library was not found");
   if (in.size() != 2 || r.scalars.activation != Activation::none || r.scalars.scale != 1)
-    return not_measured("an epilogue");
-  if (c.dtype == f8e4m3 || c.dtype == f8e5m2) return not_measured("this type");
-  if (!has_rows(in[0]) || !has_rows(in[1]) || !has_rows(out[0])) return not_measured("such strides");
+    return not_measured("it has no such epilogue");
+  if (c.dtype == f8e4m3 || c.dtype == f8e5m2) return not_measured("it does not take this type");
+  if (!has_rows(in[0]) || !has_rows(in[1]) || !has_rows(out[0])) return not_measured("it does not take such strides");
 
   // Row-major D is column-major D^T = op(B)^T op(A)^T, and what is stored reads the same either way.
   const int m = static_cast<int>(c.dim("m")), n = static_cast<int>(c.dim("n")), k = static_cast<int>(c.dim("k")),
@@ -184,16 +184,17 @@ Result<Work> make_lt(const check::Case& c, Views in, Views out) {
   const Request r = *request;
   const bool tf32 = c.dtype == f32 && r.scalars.math == GemmMath::tf32;
   if (c.dtype == f64 || (c.dtype == f32 && !tf32))
-    return not_measured("types of tensor cores alone are asked of cublasLt");
+    return not_measured("cublasLt is measured for the types of tensor cores only");
   const Lt& lt = Lt::instance();
-  if (!lt.handle) return not_measured("cublasLt is not here");
+  if (!lt.handle) return not_measured("cublasLt was not found");
   const Activation activation = r.scalars.activation;
   const bool bias = r.bias == GemmBias::along_n;
   if (c.dim("batch") != 1 || r.scalars.scale != 1 || r.has_c() || r.residual || r.gate || r.bias == GemmBias::along_m ||
       (activation != Activation::none && activation != Activation::relu && activation != Activation::gelu))
-    return not_measured("an epilogue that cublasLt has not");  // its gelu is the tanh form
-  if (!has_rows(in[0]) || !has_rows(in[1]) || !has_rows(out[0])) return not_measured("such strides");
-  if (bias && alignment_of(in[2].data) < 16) return not_measured("a bias that lies so");
+    return not_measured("cublasLt has no such epilogue");  // its gelu is the tanh form
+  if (!has_rows(in[0]) || !has_rows(in[1]) || !has_rows(out[0])) return not_measured("it does not take such strides");
+  if (bias && alignment_of(in[2].data) < 16)
+    return not_measured("cublasLt is measured only if the bias is aligned to 16 bytes");
   const auto m = static_cast<std::uint64_t>(c.dim("m")), n = static_cast<std::uint64_t>(c.dim("n")),
              k = static_cast<std::uint64_t>(c.dim("k"));
   const auto pitch = [](const TensorView& v) { return v.stride(-2); };

@@ -115,7 +115,7 @@ Result<int> tuned(const GemmProblem& p, const DeviceInfo& device, const Tuning& 
   for (int i = 0; i < variant_count; ++i)
     if (variants[i].name == entry->variant) return fits(variants[i], p, device).empty() ? i : -1;
   return Status::invalid("gemm", "tuning", "'" + entry->variant + "' for " + p.text(),
-                         "a variant that there is; the file is of another version");
+                         "a variant of this version: the file is of another one");
 }
 
 // The launch of the chosen row, for the roofline account.

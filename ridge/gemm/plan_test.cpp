@@ -440,9 +440,9 @@ TEST(GemmPlan, TheContractIsKeptBeforeAnythingRuns) {
   EXPECT_EQ(error({.m = 8, .n = 8, .k = 8, .dtype = i8, .scalars = {.alpha = 0.5}}),
             "gemm: alpha is 0.5; it must be a whole number below 2^31 where d is i32");
   EXPECT_EQ(error({.m = 8, .n = 8, .k = 8, .dtype = bf16, .scalars = {.math = GemmMath::tf32}}),
-            "gemm: math is tf32; it must be left away: it is for f32, and a is bf16");
+            "gemm: math is tf32; it must be left out: it is for f32, and a is bf16");
   EXPECT_EQ(error({.m = 8, .n = 8, .k = 8, .scalars = {.math = GemmMath::fast}}),
-            "gemm: math is fast; it must be left away: it is for f8e4m3 and f8e5m2, and a is f32");
+            "gemm: math is fast; it must be left out: it is for f8e4m3 and f8e5m2, and a is f32");
   EXPECT_EQ(error({.m = 8, .n = 8, .k = 8, .scalars = {.alpha = NAN}}), "gemm: alpha is nan; it must be finite");
 }
 
@@ -468,7 +468,7 @@ TEST(GemmPlan, AGateAndGroupsHaveTheirRows) {
       "gemm: variant is multicast; it must be another one here: it multiplies by one operand B, and not by a gate "
       "too");
   EXPECT_EQ(chosen({.m = 8, .n = 8, .k = 8, .dtype = i8, .gate = true}),
-            "gemm: gate is given; it must be left away where a is i8: it is for f64 f32 f16 bf16");
+            "gemm: gate is given; it must be left out where a is i8: it is for f64 f32 f16 bf16");
   GemmProblem groups{.m = 4096, .n = 4096, .k = 2048, .batch = 8, .layout = GemmLayout::nt, .grouped = true};
   EXPECT_TRUE(chosen(groups).starts_with("grouped_async")) << chosen(groups);
   groups.dtype = bf16;
@@ -516,8 +516,8 @@ TEST(GemmPlan, ATuningIsAnInputLikeAnyOther) {
   tuning.set(device.name, "gemm", p.text(), {"no_such_row", 180});
   EXPECT_EQ(
       with(p, tuning),
-      "gemm: tuning is 'no_such_row' for bf16 4096x4096x4096 nt; it must be a variant that there is; the file is of "
-      "another version");
+      "gemm: tuning is 'no_such_row' for bf16 4096x4096x4096 nt; it must be a variant of this version: the file is of "
+      "another one");
 }
 
 TEST(Tuning, AFileIsReadBackOrRefused) {

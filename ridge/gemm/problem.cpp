@@ -78,13 +78,13 @@ static Status check_groups(const GemmTensors& t, const Dims& a, const Dims& b, c
   if (offsets.dtype != i32) return Status::invalid("gemm", "offsets.dtype", std::string(name(offsets.dtype)), "i32");
   if (offsets.rank() != 1 || offsets.size(0) != b.batch + 1 || offsets.stride(0) != 1)
     return Status::invalid("gemm", "offsets.shape", offsets.layout.text(),
-                           std::to_string(b.batch + 1) + ", one more than b has matrices, without gaps");
+                           "contiguous, of " + std::to_string(b.batch + 1) + " elements: one more than b has matrices");
   if (reinterpret_cast<std::uintptr_t>(offsets.data) % 4 != 0)
-    return Status::invalid("gemm", "offsets", "misaligned", "on 4 bytes");
+    return Status::invalid("gemm", "offsets", "misaligned", "aligned to 4 bytes");
   RIDGE_TRY(check_same_device("gemm", "offsets", offsets.device, "d", t.d.device));
   RIDGE_TRY(check_no_overlap("gemm", "d", t.d, "offsets", offsets));
   if (a.rows > 0x7fffffff) return Status::invalid("gemm", "a.shape", t.a.layout.text(), "of at most 2^31 - 1 rows");
-  if (t.gate) return Status::invalid("gemm", "gate", "given", "left away where there are offsets");
+  if (t.gate) return Status::invalid("gemm", "gate", "given", "left out where there are offsets");
   return {};
 }
 
@@ -305,11 +305,11 @@ Status validate(const GemmProblem& p) {
     return Status::invalid("gemm", "activation", std::string(name(s.activation)), "none or relu where d is i32");
   if ((p.gate || p.grouped) && !is_one_of(p.dtype, "f64 f32 f16 bf16"))
     return Status::invalid("gemm", p.gate ? "gate" : "offsets", "given",
-                           "left away where a is " + text(p.dtype) + ": it is for f64 f32 f16 bf16");
+                           "left out where a is " + text(p.dtype) + ": it is for f64 f32 f16 bf16");
   const bool float8 = p.dtype == f8e4m3 || p.dtype == f8e5m2;
   if (s.math != GemmMath::exact && (s.math == GemmMath::fast ? !float8 : p.dtype != f32))
     return Status::invalid("gemm", "math", std::string(name(s.math)),
-                           std::string("left away: it is for ") +
+                           std::string("left out: it is for ") +
                                (s.math == GemmMath::fast ? "f8e4m3 and f8e5m2" : "f32") + ", and a is " +
                                text(p.dtype));
   return check_elements_apart("gemm", "d", layout(*p.d, p.m, p.n));

@@ -616,7 +616,8 @@ template <class Policy, class T, Major MA, Major MB, class Epilogue, class Loade
     return sm90::make_tensor_map(map, o.data, dtype, {shape.n, shape.m, batch, o.pitch, o.batch_stride}, rows, line);
   };
   if (is_by_columns_alone(c) && out.store == Store::epilogue)
-    return Status::error(Code::unsupported, "tiles whose sums take all registers leave by TMA");  // refused by plans
+    return Status::error(Code::unsupported,
+                         "gemm: tiles whose sums take all registers are stored by TMA only");  // refused by plans
   sm90::TensorMap map_d{}, map_addend{};
   if (out.store == Store::tma) RIDGE_TRY(make_map(&map_d, out.d, dtype_of<typename K::Out>, 16, K::Store::line));
   if (out.store == Store::tma_float) RIDGE_TRY(make_map(&map_d, out.d, f32, 16, wgmma_line_bytes));

@@ -75,7 +75,7 @@ TEST(Gemm, DWhoseRowsOverlapIsRefused) {
   const auto problem = GemmProblem::of({.a = s.A, .b = s.B, .d = d});
   ASSERT_TRUE(problem);
   const auto plan = plan_gemm(*problem, cpu());
-  EXPECT_EQ(plan.error().message(), "gemm: d.strides is 0,1,1; it must be such that elements are apart");
+  EXPECT_EQ(plan.error().message(), "gemm: d.strides is 0,1,1; it must be such that no two elements share memory");
 }
 
 TEST(Gemm, DMayLieBetweenTheColumnsOfA) {
@@ -195,7 +195,7 @@ TEST(GemmGroups, ShapesThatDoNotFitAreRefused) {
   EXPECT_EQ(why({.a = s.A, .b = view(s.b.data(), {3, 2}), .d = s.D, .offsets = s.O}),
             "gemm: b.shape is 3x2; it must be of 3 axes where there are offsets");
   EXPECT_EQ(why({.a = s.A, .b = s.B, .d = s.D, .offsets = view(s.offsets.data(), {3})}),
-            "gemm: offsets.shape is 3; it must be 4, one more than b has matrices, without gaps");
+            "gemm: offsets.shape is 3; it must be contiguous, of 4 elements: one more than b has matrices");
   EXPECT_EQ(why({.a = s.A, .b = s.B, .d = s.D, .offsets = view(s.a.data(), {4})}),
             "gemm: offsets.dtype is f32; it must be i32");
   EXPECT_EQ(why({.a = s.A, .b = s.B, .d = s.D, .bias = view(s.b.data(), {2}), .offsets = s.O}),
@@ -268,8 +268,8 @@ TEST(Linear, LeadingAxesThatDoNotMergeAreABatch) {
     FAIL() << "three axes apart";
   } catch (const Error& error) {
     EXPECT_EQ(std::string(error.what()),
-              "linear: x.shape is 2x2x2x3 strides 1,7,3,1; it must be with leading axes that lie, together with those "
-              "of y and residual, as one or two axes");
+              "linear: x.shape is 2x2x2x3 strides 1,7,3,1; it must be such that its leading axes, with those of y and "
+              "residual, merge into one or two");
   }
 }
 
@@ -283,9 +283,10 @@ TEST(Gemm, RefusesWhatNoKernelCouldTake) {
     return plan ? std::string() : std::string(plan.error().message());
   };
   const TensorView off = view(reinterpret_cast<float*>(bytes + 2), {2, 2});
-  EXPECT_EQ(why({.a = s.A, .b = s.B, .d = off}), "gemm: d.data is off its elements' size; it must be aligned to it");
+  EXPECT_EQ(why({.a = s.A, .b = s.B, .d = off}),
+            "gemm: d.data is misaligned; it must be aligned to its elements' size");
   EXPECT_EQ(why({.a = s.A, .b = s.B, .d = s.D, .residual = off}),
-            "gemm: residual.data is off its elements' size; it must be aligned to it");
+            "gemm: residual.data is misaligned; it must be aligned to its elements' size");
   EXPECT_TRUE(why({.a = s.A, .b = s.B, .d = s.D}, {.alpha = 1e39}).ends_with("within float32's range where a is f32"));
   // A bias with as many groups as rows has D's shape, and other rows are unfinished when it is written.
   std::vector<float> a{1, 1}, b{1, 1}, d{10, 20};

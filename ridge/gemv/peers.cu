@@ -75,7 +75,7 @@ Result<Stored> stored(const check::Case& c, Views in) {
   auto request = request_of(c.operator_options());
   if (!request) return request.error();
   if (in.size() != 2 || request->scalars.activation != Activation::none || request->scalars.alpha != 1)
-    return not_measured("an epilogue");
+    return not_measured("it has no such epilogue");
   return Stored{static_cast<int>(in[0].size(0)), static_cast<int>(in[0].size(1)),
                 request->transposed ? CUBLAS_OP_N : CUBLAS_OP_T};
 }
@@ -99,8 +99,8 @@ Result<Work> make_gemv(const check::Case& c, Views in, Views out) {
   auto layout = stored(c, in);
   if (!layout) return layout.error();
   const Cublas& cublas = Cublas::instance();
-  if (!cublas.handle) return not_measured("the library is not here");
-  if (c.dtype != f32 && c.dtype != f64) return not_measured("gemv is of f32 and f64");
+  if (!cublas.handle) return not_measured("the library was not found");
+  if (c.dtype != f32 && c.dtype != f64) return not_measured("its gemv is for f32 and f64 only");
   return checked(out[0].device,
                  [&cublas, s = *layout, dtype = c.dtype, a = in[0].data, x = in[1].data, y = out[0].data] {
                    const double one = 1, zero = 0;
@@ -117,7 +117,7 @@ Result<Work> make_gemm(const check::Case& c, Views in, Views out) {
   auto layout = stored(c, in);
   if (!layout) return layout.error();
   const Cublas& cublas = Cublas::instance();
-  if (!cublas.handle) return not_measured("the library is not here");
+  if (!cublas.handle) return not_measured("the library was not found");
   const cudaDataType type = c.dtype == f64    ? CUDA_R_64F
                             : c.dtype == f16  ? CUDA_R_16F
                             : c.dtype == bf16 ? CUDA_R_16BF

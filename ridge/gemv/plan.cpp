@@ -161,7 +161,7 @@ Status GemvPlan::run(const GemvTensors& tensors, Workspace scratch, Stream strea
   RIDGE_TRY(check_device("gemv", tensors.y.device, device));
   RIDGE_TRY(check_workspace("gemv", scratch, workspace));
   if (workspace && alignment_of(scratch.data) < 16)
-    return Status::invalid("gemv", "workspace", "at an address that is no multiple of 16", "aligned to 256 bytes");
+    return Status::invalid("gemv", "workspace", "at an address that is not a multiple of 16", "aligned to 256 bytes");
   if (problem.m == 0) return {};
   const Arguments args{*this, tensors, scratch.data, stream};
   return on_backend(device.id, [&](auto backend) {

@@ -60,7 +60,7 @@ template <int I, class T> static Status launch_row(const Arguments& args) {
       return simt::launch(at, histogram_shared<Policy<I>, T>, x, n, head_of(x, n, c), keys, args.counts);
     }
   } else {
-    return Status::error(Code::unsupported, "histogram: a row that does not take this type");  // refused by fits()
+    return Status::error(Code::unsupported, "histogram: this variant does not take this type");  // refused by fits()
   }
 }
 

@@ -19,7 +19,7 @@ template <class Sample, class Level> static Result<Work> prepare(const TensorVie
   std::size_t bytes = 0;
   if (cub::DeviceHistogram::HistogramEven(nullptr, bytes, samples, static_cast<int*>(nullptr), levels, lo, hi, n) !=
       cudaSuccess)
-    return Status::error(Code::device_error, "CUB refused the histogram");
+    return Status::error(Code::device_error, "CUB: it refused the histogram");
   auto scratch = Buffer::allocate(x.device, bytes);
   if (!scratch) return scratch.error();
   auto counts = Buffer::allocate(x.device, static_cast<std::size_t>(b.bins) * sizeof(int));
@@ -41,12 +41,12 @@ static Result<Work> make(const check::Case& c, Views in, Views) {
   const TensorView& x = in[0];
   const CaseBins b = bins_of(c);
   if (!x.layout.is_contiguous() || x.count() > 0x7fffffff || b.bins > 0x7ffffffe)
-    return Status::error(Code::unsupported, "not CUB's");
+    return Status::error(Code::unsupported, "CUB: it does not take such a histogram");
   switch (x.dtype) {
     case DType::u8: return prepare<unsigned char, int>(x, b);
     case DType::i32: return prepare<int, int>(x, b);
     case DType::f32: return prepare<float, float>(x, b);
-    default: return Status::error(Code::unsupported, "not measured");
+    default: return Status::error(Code::unsupported, "CUB: it is not measured for this type");
   }
 }
 

@@ -322,7 +322,7 @@ TEST(Histogram, OverlapAndMisalignmentAreRefused) {
   TensorView odd = view(words, {2});
   odd.data = memory + 2;
   EXPECT_EQ(message(odd, view(counts + 2, {4})),
-            "histogram: x.data is off its elements' size; it must be aligned to it");
+            "histogram: x.data is misaligned; it must be aligned to its elements' size");
 }
 
 TEST(Histogram, OptionsByName) {

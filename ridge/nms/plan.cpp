@@ -19,7 +19,7 @@ static constexpr std::string_view op = "nms";
 
 static Status check_line(const std::string& label, const TensorView& view, std::int64_t n) {
   if (view.rank() == 1 && view.size(0) == n) return {};
-  return Status::invalid(op, label + ".shape", view.layout.text(), "of 1 axis of " + std::to_string(n));
+  return Status::invalid(op, label + ".shape", view.layout.text(), std::to_string(n));
 }
 
 Result<NmsProblem> nms_problem(const NmsTensors& t, const NmsOptions& options) {
@@ -67,7 +67,8 @@ std::string NmsProblem::text() const {
 static Status validate(const NmsProblem& p) {
   if (!Types::contains(p.dtype)) return Status::invalid(op, "boxes.dtype", std::string(name(p.dtype)), "f32 or f16");
   if (!(p.iou >= 0 && p.iou <= 1)) return Status::invalid(op, "iou", number_text(p.iou), "from 0 to 1");
-  if (p.n > max_boxes) return Status::invalid(op, "boxes", std::to_string(p.n), "at most " + std::to_string(max_boxes));
+  if (p.n > max_boxes)
+    return Status::invalid(op, "the number of boxes", std::to_string(p.n), "at most " + std::to_string(max_boxes));
   Layout indices = Layout::contiguous({p.n});
   indices.stride[0] = p.index_step;
   RIDGE_TRY(check_elements_apart(op, "indices", indices));
@@ -163,7 +164,7 @@ Status NmsPlan::run(const NmsTensors& t, Workspace workspace, Stream stream) con
   RIDGE_TRY(check_device(op, t.boxes.device, device));
   RIDGE_TRY(check_workspace(op, workspace, workspace_bytes()));
   if (workspace_bytes() > 0 && alignment_of(workspace.data) < 16)
-    return Status::invalid(op, "workspace", "at an address that is no multiple of 16", "aligned to 256 bytes");
+    return Status::invalid(op, "workspace", "at an address that is not a multiple of 16", "aligned to 256 bytes");
   return on_backend(device.id, [&](auto backend) { return launch<decltype(backend)>(*this, t, workspace, stream); });
 }
 

@@ -34,7 +34,7 @@ TEST(NmsPlan, ARefusalSaysWhy) {
   std::vector<std::int64_t> indices(11);
   NmsTensors t{view(boxes.data(), {10, 4}), view(scores.data(), {9}), view(indices.data(), {10}),
                view(indices.data() + 10, {1})};
-  EXPECT_EQ(nms_problem(t).error().message(), "nms: scores.shape is 9; it must be of 1 axis of 10");
+  EXPECT_EQ(nms_problem(t).error().message(), "nms: scores.shape is 9; it must be 10");
   t.scores = view(scores.data(), {10});
   t.count = view(indices.data() + 9, {1});
   EXPECT_EQ(nms_problem(t).error().message(), "nms: count is overlapping indices; it must be apart from it");

@@ -85,7 +85,7 @@ Result<NormProblem> NormProblem::of(Norm norm, double eps, const NormTensors& t,
   const bool added = t.residual || t.sum;
   const std::string_view op = op_name(norm, added);
   if (t.residual.has_value() != t.sum.has_value())
-    return Status::invalid(op, t.sum ? "residual" : "sum", "missing", "given, as the other of the two is");
+    return Status::invalid(op, t.sum ? "residual" : "sum", "missing", t.sum ? "given with sum" : "given with residual");
   const TensorView *residual = given(t.residual), *sum = given(t.sum), *gamma = given(t.gamma), *beta = given(t.beta);
   RIDGE_TRY(check_like(op, t.x, {{"y", &t.y}, {"x", &t.x}, {"residual", residual}, {"sum", sum}},
                        {{"gamma", gamma}, {"beta", beta}}));
@@ -135,8 +135,8 @@ static Status validate(const NormProblem& p) {
     return Status::invalid(op, "dtype", std::string(name(p.dtype)), "one of f32 f16 bf16 f64");
   if (p.accumulate == Accumulate::two_float && (p.dtype != f32 || p.backward))
     return Status::invalid(op, "accumulate", "two_float",
-                           "left away: it is for rows of f32, forward, and " +
-                               (p.backward ? "these are gradients" : "these are of " + std::string(name(p.dtype))));
+                           "left out: it is for the forward pass of f32, and " +
+                               (p.backward ? "this is a gradient" : "this is of " + std::string(name(p.dtype))));
   RIDGE_TRY(check_sizes(op, "shape", {p.rows, p.cols}));
   RIDGE_TRY(check_eps(op, p.eps, p.dtype));
   for (int i : {1, 3}) {

@@ -184,13 +184,12 @@ TEST(NormPlan, TwoFloatsWhereTheyAreAskedFor) {
   };
   EXPECT_EQ(refusal({.rows = 8, .cols = 50}, "warp_16"),
             "layer_norm: variant is warp_16; it must be another one here: it has no sums in two floats");
-  EXPECT_EQ(
-      refusal({.rows = 8, .cols = 50, .dtype = bf16}),
-      "layer_norm: accumulate is two_float; it must be left away: it is for rows of f32, forward, and these are of "
-      "bf16");
+  EXPECT_EQ(refusal({.rows = 8, .cols = 50, .dtype = bf16}),
+            "layer_norm: accumulate is two_float; it must be left out: it is for the forward pass of f32, and this is "
+            "of bf16");
   EXPECT_EQ(refusal(gradient(8, 50, f32)),
-            "layer_norm: accumulate is two_float; it must be left away: it is for rows of f32, forward, and these are "
-            "gradients");
+            "layer_norm: accumulate is two_float; it must be left out: it is for the forward pass of f32, and this is "
+            "a gradient");
   auto plan = plan_norm({.rows = 16384, .cols = 4096, .accumulate = Accumulate::two_float}, *device_model("H200"));
   EXPECT_NE(plan->explain().text().find("f32 16384x4096, in two floats"), std::string::npos);
 }

@@ -1,24 +1,11 @@
 // max_pool2d and avg_pool2d by name.
 #include <ridge/core/op.hpp>
-#include <ridge/pool/launch.hpp>
+#include <ridge/pool/families.hpp>
 #include <ridge/pool/request.hpp>
-#include <ridge/pool/variants.hpp>
 
 namespace ridge {
 
 using namespace pool_detail;
-
-// The checklist item of a table row.
-static std::string_view checklist_item(const Variant& row) {
-  switch (row.config.method) {
-    case Method::naive: return {};
-    case Method::shared: return "tiling";
-    case Method::column: return "coarsening";
-    case Method::tile: return "coalescing";
-    case Method::channels: return "coalescing";
-  }
-  return {};
-}
 
 template <Pool F> static Result<std::vector<TensorType>> infer(Views in, const Options& options) {
   auto request = request_of(F, options);
@@ -57,7 +44,7 @@ template <Pool F> static OpInfo info(std::string_view summary) {
           .outputs = {"y"},
           .dtypes = {f32, f16, bf16},
           .options = std::move(options),
-          .variants = variant_infos(variants, checklist_item),
+          .variants = variant_infos(variants, [](const Variant& row) { return family_of(row).lesson(row); }),
           .infer = infer<F>,
           .plan = plan_by_name<F>};
 }

@@ -1,5 +1,5 @@
 // max_pool2d and avg_pool2d of bf16.
-#include <ridge/pool/launch.cuh>
+#include <ridge/pool/dispatch.cuh>
 
 namespace ridge::pool_detail {
 

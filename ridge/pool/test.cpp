@@ -58,11 +58,11 @@ TEST(PoolPlan, ARefusalSaysWhy) {
   auto p = PoolProblem::contiguous(Pool::max, f32, {.size = {5, 3}}, PoolLayout::nchw, 1, 1, 4, 8);
   EXPECT_EQ(p.error().message(), "max_pool2d: window is of extent 5x3; it must be within the padded input, 4x8");
   p = PoolProblem::contiguous(Pool::max, f32, {.size = {2, 2}, .stride = {0, 1}}, PoolLayout::nchw, 1, 1, 4, 8);
-  EXPECT_EQ(p.error().message(), "max_pool2d: stride is 0x1; it must be from 1 and below 2^30");
+  EXPECT_EQ(p.error().message(), "max_pool2d: stride is 0x1; it must be at least 1 and below 2^30");
   p = PoolProblem::contiguous(Pool::max, f32, {.size = {2, 2}, .pad = {2, 0}}, PoolLayout::nchw, 1, 1, 4, 8);
   EXPECT_EQ(p.error().message(), "max_pool2d: pad is 2x0; it must be below the window's extent, 2x2");
   p = PoolProblem::contiguous(Pool::avg, f32, {.size = {2, 2}, .dilation = {2, 2}}, PoolLayout::nchw, 1, 1, 4, 8);
-  EXPECT_EQ(p.error().message(), "avg_pool2d: dilation is 2x2; it must be 1: a mean has none");
+  EXPECT_EQ(p.error().message(), "avg_pool2d: dilation is 2x2; it must be 1: a mean has no dilation");
   auto plan =
       plan_pool(*PoolProblem::contiguous(Pool::max, i32, three, PoolLayout::nchw, 1, 1, 4, 8), *device_model("H200"));
   EXPECT_EQ(plan.error().message(), "max_pool2d: dtype is i32; it must be one of f32 f16 bf16");

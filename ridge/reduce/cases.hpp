@@ -12,11 +12,11 @@ namespace ridge::reduce_detail {
 // n elements, or a matrix of rows x cols, or `batch` such matrices.
 inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   if (c.op == "trace" && (c.has("n") || c.has("batch")))
-    return Status::invalid(c.op, "case sizes", "n or batch", "rows and cols");
+    return Status::invalid(c.op, "the case", "of n or batch", "of rows and cols");
   const bool line = c.has("n"), matrix = c.has("rows") || c.has("cols") || c.has("batch");
   if (line == matrix || (matrix && (!c.has("rows") || !c.has("cols"))))
-    return Status::invalid(c.op, "case sizes", line ? "n with other keys" : "incomplete",
-                           "n, or rows and cols, and batch where wanted");
+    return Status::invalid(c.op, "the case", line ? "of n and other sizes" : "of incomplete sizes",
+                           "of n, or of rows and cols, with batch or without");
   std::vector<std::int64_t> shape{c.dim("n")};
   if (matrix) shape = {c.dim("rows"), c.dim("cols")};
   if (matrix && c.has("batch")) shape.insert(shape.begin(), c.dim("batch"));

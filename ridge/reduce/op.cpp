@@ -26,11 +26,11 @@ static Result<std::optional<int>> axis_of(Reduce f, const TensorView& x, const O
   auto axis = options.integer(name(f), "axis", -1);
   if (!axis) return axis.error();
   const int rank = x.rank();
-  if (rank == 0) return Status::invalid(name(f), "axis", std::to_string(*axis), "absent: x is a scalar");
+  if (rank == 0) return Status::invalid(name(f), "axis", std::to_string(*axis), "left out: x is a scalar");
   if (*axis < -rank || *axis >= rank)
     return Status::invalid(
         name(f), "axis", std::to_string(*axis),
-        "from " + std::to_string(-rank) + " to " + std::to_string(rank - 1) + ", or absent, for all");
+        "from " + std::to_string(-rank) + " to " + std::to_string(rank - 1) + ", or left out for all axes");
   return std::optional(static_cast<int>(*axis < 0 ? *axis + rank : *axis));
 }
 

@@ -94,7 +94,7 @@ template <class T> Result<Run> peer(const check::Case& c, Views in) {
 Result<Run> make(const check::Case& c, Views in, Views) {
   if (c.dtype == f32) return peer<float>(c, in);
   if (c.dtype == bf16) return peer<__nv_bfloat16>(c, in);
-  return Status::error(Code::unsupported, "CUB: measured in f32 and bf16");
+  return Status::error(Code::unsupported, "CUB: only f32 and bf16 are measured");
 }
 
 const bench::RegisterPeer registered[] = {

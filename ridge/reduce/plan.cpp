@@ -120,9 +120,9 @@ static Status validate(const ReduceProblem& p) {
     return Status::invalid(op, "dtype", std::string(name(p.dtype)), "one of" + known);
   }
   if (p.accumulate == Accumulate::two_float && (p.dtype != f32 || !has_identity(p.function)))
-    return Status::invalid(
-        op, "accumulate", "two_float",
-        "left away: it is for sum, mean, dot and trace of f32, and this is of " + std::string(name(p.dtype)));
+    return Status::invalid(op, "accumulate", "two_float",
+                           "left out: it is for sum, mean, dot and trace of f32, and this is " + std::string(op) +
+                               " of " + std::string(name(p.dtype)));
   for (const auto& [argument, layout] : {std::pair("x", &p.x), std::pair("z", &p.z), std::pair("y", &p.y)})
     RIDGE_TRY(check_extent(op, argument, *layout));
   if (!p.z.same_shape(p.x)) return Status::invalid(op, "z.shape", p.z.text(), "that of x, " + p.x.text());
@@ -141,7 +141,7 @@ static Status validate(const ReduceProblem& p) {
     return Status::invalid(op, "x.shape", p.x.text(), "one with an element for each result");
   if (p.alignment < static_cast<int>(size_of(p.dtype)))
     return Status::invalid(op, "alignment", std::to_string(p.alignment) + " bytes",
-                           "a multiple of an element's " + std::to_string(size_of(p.dtype)));
+                           "a multiple of an element's " + std::to_string(size_of(p.dtype)) + " bytes");
   return {};
 }
 
@@ -270,12 +270,12 @@ static Status check_planned(const ReducePlan& plan, ReduceProblem given) {
   const int access = row.config.access_bytes;
   if (given.alignment < std::min(planned.alignment, std::max(access, element_bytes(planned))))
     return Status::invalid(op, "alignment", std::to_string(given.alignment) + " bytes",
-                           "what was planned for, " + std::to_string(planned.alignment));
+                           "as planned, " + std::to_string(planned.alignment) + " bytes");
   if (given.start < planned.start) {
     ReduceProblem moved = planned;
     moved.start = given.start;
     if (!family_of(row).fits(row, {moved, plan.axes, plan.extent}, plan.device).empty())
-      return Status::invalid(op, "x.data", "at an address that is no multiple of " + std::to_string(access),
+      return Status::invalid(op, "x.data", "at an address that is not a multiple of " + std::to_string(access),
                              "as planned, a multiple of " + std::to_string(planned.start));
   }
   given.alignment = planned.alignment;
@@ -287,7 +287,7 @@ static Status check_scratch(const ReducePlan& plan, const Workspace& scratch) {
   const std::string_view op = name(plan.problem.function);
   RIDGE_TRY(check_workspace(op, scratch, plan.workspace));
   if (plan.workspace && alignment_of(scratch.data) < 16)
-    return Status::invalid(op, "workspace", "at an address that is no multiple of 16", "aligned to 256 bytes");
+    return Status::invalid(op, "workspace", "at an address that is not a multiple of 16", "aligned to 256 bytes");
   return {};
 }
 
@@ -327,7 +327,7 @@ static void plan_and_run(Reduce f, const TensorView& x, const TensorView* z, con
 }
 
 void reduce(Reduce f, const TensorView& x, int axis, const TensorView& y, Stream stream, Accumulate accumulate) {
-  if (arity(f) != 1) throw Error(Status::invalid(name(f), "inputs", "1 tensor", "2 tensors"));
+  if (arity(f) != 1) throw Error(Status::invalid(name(f), "the number of inputs", "1", "2"));
   plan_and_run(f, x, nullptr, y, axis, stream, accumulate);
 }
 

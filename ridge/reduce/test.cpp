@@ -226,7 +226,7 @@ TEST(ReducePlan, RefusalsSayWhy) {
   EXPECT_EQ(refusal(p), "sum: y.shape is 3; it must be a scalar, or x without its axis -1, scalar");
   p = line;
   p.alignment = 2;
-  EXPECT_EQ(refusal(p), "sum: alignment is 2 bytes; it must be a multiple of an element's 4");
+  EXPECT_EQ(refusal(p), "sum: alignment is 2 bytes; it must be a multiple of an element's 4 bytes");
   p = ReduceProblem::rows(Reduce::sum, f32, 3, 5);
   p.axis = 2;
   EXPECT_EQ(refusal(p), "sum: axis is 2; it must be one of the 2 of x");
@@ -570,8 +570,8 @@ TEST(Reduce, BadRequestsAreRefused) {
   EXPECT_EQ(sentence([&] { trace(view(x.data(), {8}), view(&y, {})); }), "trace: x.shape is 8; it must be of 2 axes");
   EXPECT_EQ(
       sentence([&] { reduce(Reduce::max, view(x.data(), {8}), -1, view(&y, {}), {}, Accumulate::two_float); }),
-      "max: accumulate is two_float; it must be left away: it is for sum, mean, dot and trace of f32, and this is of "
-      "f32");
+      "max: accumulate is two_float; it must be left out: it is for sum, mean, dot and trace of f32, and this is max "
+      "of f32");
   std::vector<float> columns(4);
   EXPECT_EQ(sentence([&] {
               sum(view(x.data(), {2, 4}), 2, view(columns.data(), {4}));

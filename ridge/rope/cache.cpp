@@ -151,8 +151,8 @@ static Status validate(const RopeCacheProblem& p) {
     RIDGE_TRY(check_extent(op, argument, *layout));
   RIDGE_TRY(check_rotation(op, p.options, p.q.shape[3]));
   if (const std::int64_t page = p.k_cache.shape[2]; p.paged && (page < least_page || (page & (page - 1)) != 0))
-    return Status::invalid(op, "the rows of a page", std::to_string(page),
-                           "a power of two from " + std::to_string(least_page));
+    return Status::invalid(op, "the number of rows of a page", std::to_string(page),
+                           "a power of two, at least " + std::to_string(least_page));
   RIDGE_TRY(check_elements_apart(op, "q_out", p.q_out));
   RIDGE_TRY(check_elements_apart(op, "k_cache", p.k_cache));
   return check_elements_apart(op, "v_cache", p.v_cache);
@@ -240,8 +240,8 @@ Result<RopeCachePlan> plan_rope_cache(const RopeCacheProblem& p, const DeviceInf
   const std::int64_t grid = grid_of(c, p);
   if (grid > max_grid)
     return Status::invalid(op, "q.shape", Layout::contiguous(std::span(p.q.shape.data(), 4)).text(),
-                           "of at most " + std::to_string(max_grid * c.threads) +
-                               " pairs and elements of v, with k and v, for this variant");
+                           "such that the pairs of q and k and the elements of v are at most " +
+                               std::to_string(max_grid * c.threads) + " for this variant");
   return RopeCachePlan{p, device, *chosen, grid, options.checked.value_or(false)};
 }
 
@@ -355,7 +355,7 @@ static Result<Request> request_of(Views in, const Options& options) {
     if (!given) return given.error();
     if (options.has(key) && paged != of_pages)
       return Status::invalid(op, key, paged ? "given with a block table" : "given without a block table", "left out");
-    if (options.has(key) && *given < 0) return Status::invalid(op, key, std::to_string(*given), "a number from 0 on");
+    if (options.has(key) && *given < 0) return Status::invalid(op, key, std::to_string(*given), "0 or more");
     if (of_pages && paged && !options.has(key))
       return Status::invalid(op, key, "missing", "given along with a block table");
     size = *given;

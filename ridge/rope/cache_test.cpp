@@ -121,20 +121,21 @@ TEST(RopeCachePlan, ExplainsEachRow) {
 }
 
 TEST(RopeCachePlan, ARefusalSaysWhy) {
-  EXPECT_EQ(chosen(prompt(f32, 7)), "rope_cache: rotary_dim is 7; it must be even, and at most d, 7, and 512");
+  EXPECT_EQ(chosen(prompt(f32, 7)), "rope_cache: rotary_dim is 7; it must be even, at most d, 7, and at most 512");
   EXPECT_EQ(chosen(prompt(f32, 8, {.base = 0})), "rope_cache: base is 0; it must be finite, and 1 or more");
   RopeCacheProblem p = prompt(f32, 8);
   p.dtype = f64;
   EXPECT_EQ(chosen(p), "rope_cache: q.dtype is f64; it must be one of f32 f16 bf16");
   p = prompt(f32, 8);
   p.v_cache.stride[2] = 0;
-  EXPECT_EQ(chosen(p), "rope_cache: v_cache.strides is 0 in an axis of 4096; it must be such that elements are apart");
+  EXPECT_EQ(chosen(p),
+            "rope_cache: v_cache.strides is 0 in an axis of 4096; it must be such that no two elements share memory");
   for (const std::int64_t page : {8, 24, 0}) {
     p = prompt(f32, 8);
     p.paged = true;
     p.k_cache.shape[2] = p.v_cache.shape[2] = page;
-    EXPECT_EQ(chosen(p),
-              "rope_cache: the rows of a page is " + std::to_string(page) + "; it must be a power of two from 16");
+    EXPECT_EQ(chosen(p), "rope_cache: the number of rows of a page is " + std::to_string(page) +
+                             "; it must be a power of two, at least 16");
   }
 }
 
@@ -202,7 +203,7 @@ TEST(RopeCachePlan, ByNameSizesAreSaid) {
             "rope_cache: pages is missing; it must be given along with a block table");
   EXPECT_EQ(shapes({q, kv, kv}, {{"pages", "5"}}),
             "rope_cache: pages is given without a block table; it must be left out");
-  EXPECT_EQ(shapes({q, kv, kv}, {{"rows", "-2"}}), "rope_cache: rows is -2; it must be a number from 0 on");
+  EXPECT_EQ(shapes({q, kv, kv}, {{"rows", "-2"}}), "rope_cache: rows is -2; it must be 0 or more");
   EXPECT_EQ(shapes({q, kv, kv}, {{"layout", "sbhd"}}), "rope_cache: layout is 'sbhd'; it must be bhsd or bshd");
 }
 

@@ -47,8 +47,9 @@ inline std::string_view checklist_item(const Variant& row) {
 inline Status check_rotation(std::string_view op, const RopeOptions& options, std::int64_t d) {
   const std::int64_t n = rotary_dim(options, d);
   if (options.rotary_dim < 0 || n % 2 != 0 || n > d || n / 2 > most_angles)
-    return Status::invalid(op, "rotary_dim", std::to_string(options.rotary_dim != 0 ? options.rotary_dim : n),
-                           "even, and at most d, " + std::to_string(d) + ", and " + std::to_string(2 * most_angles));
+    return Status::invalid(
+        op, "rotary_dim", std::to_string(options.rotary_dim != 0 ? options.rotary_dim : n),
+        "even, at most d, " + std::to_string(d) + ", and at most " + std::to_string(2 * most_angles));
   // With a base below 1 a pair would rotate by more than a radian a position, and whole revolutions would be lost.
   if (!(options.base >= 1) || !std::isfinite(options.base))
     return Status::invalid(op, "base", number_text(options.base), "finite, and 1 or more");
@@ -79,10 +80,10 @@ Status check_angles(std::string_view op, const AngleTensors& t, std::int64_t b, 
   for (const auto& [view, label] : {std::pair{&*t.cos, "cos"}, std::pair{&*t.sin, "sin"}}) {
     if (view->dtype != t.cos->dtype || (view->dtype != DType::f32 && view->dtype != dtype))
       return Status::invalid(op, std::string(label) + ".dtype", std::string(name(view->dtype)),
-                             "f32 or that of " + std::string(x) + ", alike in both tables");
+                             "f32 or that of " + std::string(x) + ", the same in both tables");
     if (view->rank() != 2 || view->size(1) != pairs || view->size(0) != t.cos->size(0))
       return Status::invalid(op, std::string(label) + ".shape", view->layout.text(),
-                             "of 2 axes, as many positions in both tables, x " + std::to_string(pairs));
+                             "of 2 axes: as many positions in both tables, and " + std::to_string(pairs) + " pairs");
     RIDGE_TRY(apart(*view, label));
   }
   return {};

@@ -28,13 +28,13 @@ TEST(RopePlan, HeadsShareTheirAngles) {
 
 TEST(RopePlan, ARefusalSaysWhy) {
   EXPECT_EQ(chosen(RopeProblem::contiguous(f32, 1, 2, 3, 7)),
-            "rope: rotary_dim is 7; it must be even, and at most d, 7, and 512");
+            "rope: rotary_dim is 7; it must be even, at most d, 7, and at most 512");
   EXPECT_EQ(chosen(RopeProblem::contiguous(f32, 1, 2, 3, 8, {.base = 0})),
             "rope: base is 0; it must be finite, and 1 or more");
   EXPECT_EQ(chosen(RopeProblem::contiguous(f32, 1, 2, 3, 8, {.base = 1e-320})),
             "rope: base is 1e-320; it must be finite, and 1 or more");
   EXPECT_EQ(chosen(RopeProblem::contiguous(f32, 1, 2, 3, 8, {.rotary_dim = -2})),
-            "rope: rotary_dim is -2; it must be even, and at most d, 8, and 512");
+            "rope: rotary_dim is -2; it must be even, at most d, 8, and at most 512");
   std::vector<float> x(24), y(24);
   std::vector<std::int32_t> positions(3);
   auto p = RopeProblem::of(

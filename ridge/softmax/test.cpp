@@ -163,9 +163,9 @@ TEST(Softmax, RefusesDataOffItsElementsSize) {
   const TensorView off = view(reinterpret_cast<float*>(bytes + 2), {2, 4}),
                    on = view(reinterpret_cast<float*>(bytes + 48), {2, 4});
   EXPECT_EQ(SoftmaxProblem::of(false, off, on).error().message(),
-            "softmax: x.data is off its elements' size; it must be aligned to it");
+            "softmax: x.data is misaligned; it must be aligned to its elements' size");
   EXPECT_EQ(SoftmaxProblem::of_gradient(false, off, on, on).error().message(),
-            "softmax: dy.data is off its elements' size; it must be aligned to it");
+            "softmax: dy.data is misaligned; it must be aligned to its elements' size");
 }
 
 TEST(SoftmaxPlan, ARefusalSaysWhy) {

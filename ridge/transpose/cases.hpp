@@ -19,7 +19,7 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   } else {
     for (std::size_t axis = 0; axis < c.dims.size(); ++axis) {
       const std::string key = "d" + std::to_string(axis);
-      if (!c.has(key)) return Status::invalid(c.op, "case sizes", "without " + key, "d0, d1 and so on");
+      if (!c.has(key)) return Status::invalid(c.op, "the case", "without " + key, "of d0, d1 and so on");
       shape.push_back(c.dim(key));
     }
   }

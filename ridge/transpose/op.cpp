@@ -18,7 +18,7 @@ static Result<std::vector<int>> axes_option(int rank, const Options& options) {
   const std::string_view text = options.text("axes");
   const auto refuse = [&] {
     return Status::invalid("permute", "axes", "'" + std::string(text) + "'",
-                           "each of the " + std::to_string(rank) + " axes of x once, as 2,0,1");
+                           "each of the " + std::to_string(rank) + " axes of x once, such as 2,0,1");
   };
   axes.clear();
   for (const char *at = text.data(), *end = at + text.size(); at != end;) {

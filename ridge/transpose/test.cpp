@@ -194,7 +194,8 @@ TEST(TransposePlan, ARefusalSaysWhy) {
             "transpose: element size is 3 bytes; it must be 1, 2, 4, 8 or 16 bytes");
   TransposeProblem p = TransposeProblem::matrix(4, 6, 7);
   p.y.stride[2] = 0;
-  EXPECT_EQ(sentence(p, ""), "transpose: y.strides is 0 in an axis of 6; it must be such that elements are apart");
+  EXPECT_EQ(sentence(p, ""),
+            "transpose: y.strides is 0 in an axis of 6; it must be such that no two elements share memory");
   EXPECT_EQ(TransposeProblem::permute(4, std::vector<std::int64_t>{2, 3}, std::vector{0, 0}).error().message(),
             "permute: axes is 0,0; it must be each of the 2 axes of x once");
 }

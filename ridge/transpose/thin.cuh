@@ -92,7 +92,8 @@ template <class Policy, class T> static Status launch(const Call<T>& call) {
       case 8: return start(transpose_thin<Policy, T, 8>);
     }
   }
-  return Status::error(Code::unsupported, "transpose: no such width");  // refused by fits()
+  return Status::error(Code::unsupported,
+                       "transpose: this variant has no kernel for so many columns");  // refused by fits()
 }
 
 }  // namespace thin

@@ -45,7 +45,7 @@ std::string WindowSumProblem::text() const {
 static Status validate(const WindowSumProblem& p) {
   if (!Types::contains(p.dtype))
     return Status::invalid(op, "dtype", std::string(name(p.dtype)), "one of f32 f16 bf16 i32");
-  if (p.w < 1 || p.w % 2 == 0) return Status::invalid(op, "w", std::to_string(p.w), "odd, from 1");
+  if (p.w < 1 || p.w % 2 == 0) return Status::invalid(op, "w", std::to_string(p.w), "odd, and at least 1");
   RIDGE_TRY(check_sizes(op, "shape", {p.rows, p.n}));
   return check_elements_apart(op, "y", p.y->layout(p.n));
 }

@@ -29,7 +29,7 @@ TEST(WindowSumPlan, RefusesDataOffItsElementsSize) {
   alignas(16) char bytes[64] = {};
   const TensorView off = view(reinterpret_cast<float*>(bytes + 2), {8});
   EXPECT_EQ(WindowSumProblem::of(off, off, 3).error().message(),
-            "window_sum: x.data is off its elements' size; it must be aligned to it");
+            "window_sum: x.data is misaligned; it must be aligned to its elements' size");
 }
 
 TEST(WindowSumPlan, NarrowWindowsStayInRegistersAndOthersGoByPieces) {
@@ -54,8 +54,8 @@ TEST(WindowSumPlan, WhatSharedMemoryDoesNotHoldIsReadAgain) {
 }
 
 TEST(WindowSumPlan, ARefusalSaysWhy) {
-  EXPECT_EQ(chosen({.rows = 1, .n = 8, .w = 4}), "window_sum: w is 4; it must be odd, from 1");
-  EXPECT_EQ(chosen({.rows = 1, .n = 8, .w = -1}), "window_sum: w is -1; it must be odd, from 1");
+  EXPECT_EQ(chosen({.rows = 1, .n = 8, .w = 4}), "window_sum: w is 4; it must be odd, and at least 1");
+  EXPECT_EQ(chosen({.rows = 1, .n = 8, .w = -1}), "window_sum: w is -1; it must be odd, and at least 1");
   EXPECT_EQ(chosen({.rows = 1, .n = 8, .w = 3, .dtype = f64}),
             "window_sum: dtype is f64; it must be one of f32 f16 bf16 i32");
   auto plan = plan_window_sum({.rows = 1, .n = 100, .w = 17}, *device_model("H200"), {.variant = "neighbours"});

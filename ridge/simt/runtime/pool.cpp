@@ -115,7 +115,7 @@ Status Pool::seat_workers(std::size_t wanted) {
       seats_.push_back(std::move(seat));
     } catch (const std::exception&) {  // no memory, or no more threads
       if (!seats_.empty()) return {};
-      return Status::error(Code::out_of_memory, "launch: the system gives no thread to run kernels on");
+      return Status::error(Code::out_of_memory, "launch: the system starts no thread to run kernels on");
     }
   }
   return {};
@@ -254,7 +254,7 @@ void Pool::wait_and_watch(Job& job, FaultHandlers& handlers, std::unique_lock<st
 static Status check(const Config& c) {
   const std::size_t threads = std::size_t(c.block.x) * c.block.y * c.block.z;
   if (c.block.x > 1024 || c.block.y > 1024 || c.block.z > 64 || threads < 1 || threads > max_threads)
-    return Status::invalid("launch", "block", spell(c.block), "1 to 1024 threads, at most (1024,1024,64)");
+    return Status::invalid("launch", "block", spell(c.block), "of 1 to 1024 threads, and at most (1024,1024,64)");
   if (c.grid.x > 0x7fffffffu || c.grid.y > 65535 || c.grid.z > 65535)
     return Status::invalid("launch", "grid", spell(c.grid), "at most (2147483647,65535,65535)");
   constexpr std::size_t most_smem = 227 << 10;  // that of the largest device

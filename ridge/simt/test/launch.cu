@@ -38,7 +38,7 @@ void expect_refused(const Config& config, const char* sentence) {
 }
 
 TEST(SimtLaunch, RefusesWhatADeviceWouldRefuse) {
-  const char* blocks = "; it must be 1 to 1024 threads, at most (1024,1024,64)";
+  const char* blocks = "; it must be of 1 to 1024 threads, and at most (1024,1024,64)";
   expect_refused({dim3(1), dim3(1025)}, (std::string("launch: block is (1025,1,1)") + blocks).c_str());
   expect_refused({dim3(1), dim3(64, 32)}, (std::string("launch: block is (64,32,1)") + blocks).c_str());
   expect_refused({dim3(1), dim3(1, 1, 65)}, (std::string("launch: block is (1,1,65)") + blocks).c_str());

@@ -56,7 +56,8 @@ inline void fetch(const TensorMap*, int /*x*/, int /*y*/, int /*z*/) {}
 inline void load(const TensorMap* map, void* to, Barrier* full, int x, int y, int z, int w = 0) {
   // As the engine refuses it, by an illegal instruction.
   if (!is_swizzled(static_cast<unsigned>(map->line)) && x * map->element_bytes % 16 != 0)
-    throw std::invalid_argument("a tile of plain lines begins at " + std::to_string(x) + ", not on 16 bytes");
+    throw std::invalid_argument("a tile without swizzle begins at element " + std::to_string(x) +
+                                ", which is not on 16 bytes");
   detail::for_box(*map, to, {x, y, z, w}, [&](unsigned place, const char* element) {
     detail::bring(*map, static_cast<char*>(to) + place, element);
   });

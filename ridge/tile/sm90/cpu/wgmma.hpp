@@ -103,7 +103,7 @@ inline IssuedProducts& issued_products() {
 inline void issue(const Product& p) {
   IssuedProducts& mine = issued_products();
   if (mine.products == IssuedProducts::most)
-    throw std::length_error("wgmma: more products than are emulated, unwaited for");
+    throw std::length_error("wgmma: more products are pending than are emulated");
   mine.product[mine.products++] = p;
 }
 
@@ -113,7 +113,7 @@ inline void fence_sums() {}
 inline void commit_products() {
   detail::IssuedProducts& mine = detail::issued_products();
   if (mine.groups == detail::IssuedProducts::most_groups)
-    throw std::length_error("wgmma: more groups than are emulated, unwaited for");
+    throw std::length_error("wgmma: more groups are pending than are emulated");
   mine.end[mine.groups++] = mine.products;
 }
 template <int Pending> void wait_products() {

@@ -1,53 +1,13 @@
-// Kernels for any window and any strides: a thread per output, or a tile's inputs in shared memory.
+// The inputs of a tile of outputs in shared memory: any window, any strides.
 #pragma once
 #include <ridge/core/divider.hpp>
 #include <ridge/pool/functions.cuh>
-#include <ridge/pool/variants.hpp>
-#include <ridge/simt/simt.hpp>
+#include <ridge/pool/launch.cuh>
+#include <ridge/pool/shared.hpp>
+
+#include <algorithm>
 
 namespace ridge::pool_detail {
-
-struct Axes {  // sizes h and w of x; sizes of y and strides of both, along n, c, h, w
-  std::int64_t h, w, outputs[4] = {}, x[4] = {}, y[4] = {};
-};
-
-// y[n, c, i, j] = F of a window of x                    x: [n, c, h, w]  y: [n, c, oh, ow], any strides
-// Precondition: gridDim.x * threads covers y. Threads are ordered along y's innermost axis.
-template <class Policy, class F, class T>
-__global__ void __launch_bounds__(Policy::config.threads)
-    pool_naive(const T* x, T* y, Axes axes, PoolWindow window, bool channels_innermost) {
-  std::uint64_t rest = std::uint64_t{blockIdx.x} * Policy::config.threads + threadIdx.x;
-  std::int64_t at[4];  // n, c, i, j
-  const auto take = [&](int axis) {
-    const std::uint64_t size = axes.outputs[axis], outer = quotient(rest, size);
-    at[axis] = static_cast<std::int64_t>(rest - outer * size);
-    rest = outer;
-  };
-  if (channels_innermost) take(1);
-  take(3);
-  take(2);
-  if (!channels_innermost) take(1);
-  at[0] = static_cast<std::int64_t>(rest);
-  if (at[0] >= axes.outputs[0]) return;
-
-  const std::int64_t top = at[2] * window.stride.h - window.pad.h, left = at[3] * window.stride.w - window.pad.w;
-  x += at[0] * axes.x[0] + at[1] * axes.x[1];
-  y += at[0] * axes.y[0] + at[1] * axes.y[1] + at[2] * axes.y[2] + at[3] * axes.y[3];
-  float result = F::neutral();
-  std::int64_t inside = 0;
-  for (std::int64_t a = 0; a < window.size.h; ++a) {
-    const std::int64_t i = top + a * window.dilation.h;
-    if (i < 0 || i >= axes.h) continue;
-    for (std::int64_t b = 0; b < window.size.w; ++b) {
-      const std::int64_t j = left + b * window.dilation.w;
-      if (j < 0 || j >= axes.w) continue;
-      result = F::combine(result, float(x[i * axes.x[2] + j * axes.x[3]]));
-      ++inside;
-    }
-  }
-  const float count = float(window.count_include_pad ? window.size.h * window.size.w : inside);
-  *y = T(F::template finish<T>(result, count, 1.0f / count));
-}
 
 struct SharedShape {
   int h, w, oh, ow;
@@ -58,9 +18,10 @@ struct SharedShape {
   std::int64_t x[4] = {}, y[4] = {};
 };
 
-// The same, a block per tile of Config::rows x shared_columns outputs of a plane.
+// y[n, c, i, j] = F of a window of x                    x: [n, c, h, w]  y: [n, c, oh, ow], any strides
+// A block computes a tile of Config::rows x shared_columns outputs of a plane.
 // Shared memory: inputs [rows][cols], reduced rows [rows][shared_columns]
-// Preconditions: a block for each tile, fewer than 2^31; sides below 2^30; shared_floats() of dynamic shared memory.
+// Preconditions: a block for each tile, fewer than 2^31; sides below 2^30; smem_floats() of dynamic shared memory.
 template <class Policy, class F, class T>
 __global__ void __launch_bounds__(Policy::config.threads) pool_shared(const T* x, T* y, SharedShape p) {
   constexpr int tile_rows = Policy::config.rows, lanes = shared_columns, groups = Policy::config.threads / lanes;
@@ -110,4 +71,35 @@ __global__ void __launch_bounds__(Policy::config.threads) pool_shared(const T* x
   }
 }
 
+namespace shared {
+
+template <class Policy, class F, class T> static Status launch(const Call<T>& call) {
+  constexpr Config c = Policy::config;
+  const PoolProblem& p = call.plan.problem;
+  const PoolWindow& window = p.window;
+  const Inputs inputs = inputs_of_tile(c, window);
+  SharedShape s{.h = whole(p.x.shape[2]),
+                .w = whole(p.x.shape[3]),
+                .oh = whole(p.y.shape[2]),
+                .ow = whole(p.y.shape[3]),
+                .r = whole(window.size.h),
+                .s = whole(window.size.w),
+                .stride_h = whole(window.stride.h),
+                .stride_w = whole(window.stride.w),
+                .pad_h = whole(window.pad.h),
+                .pad_w = whole(window.pad.w),
+                .dilation_h = whole(window.dilation.h),
+                .dilation_w = whole(window.dilation.w),
+                .rows = whole(inputs.rows),
+                .cols = whole(inputs.cols),
+                .count_include_pad = window.count_include_pad,
+                .tiles_w = Divider(ceil_div(p.y.shape[3], shared_columns)),
+                .tiles_h = Divider(ceil_div(p.y.shape[2], c.rows)),
+                .channels = Divider(p.y.shape[1])};
+  std::copy_n(p.x.stride.begin(), 4, s.x);
+  std::copy_n(p.y.stride.begin(), 4, s.y);
+  return simt::launch(launch_config(call), pool_shared<Policy, F, T>, call.x, call.y, s);
+}
+
+}  // namespace shared
 }  // namespace ridge::pool_detail

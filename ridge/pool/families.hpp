@@ -1,0 +1,19 @@
+// The families of pooling kernels, by Config::algorithm.
+#pragma once
+#include <ridge/pool/channels.hpp>
+#include <ridge/pool/column.hpp>
+#include <ridge/pool/naive.hpp>
+#include <ridge/pool/shared.hpp>
+#include <ridge/pool/tile.hpp>
+
+#include <iterator>
+
+namespace ridge::pool_detail {
+
+inline constexpr const Family* families[] = {
+    &naive::family, &shared::family, &column::family, &tiled::family, &channels::family,
+};
+static_assert(std::size(families) == algorithm_count);
+inline const Family& family_of(const Variant& row) { return *families[static_cast<int>(row.config.algorithm)]; }
+
+}  // namespace ridge::pool_detail
