@@ -29,7 +29,7 @@ endif()
 foreach(folder tile ${ridge_operators})  # operators with their kernels, to be launched with a Config of one's own
   install(DIRECTORY ridge/${folder} DESTINATION ${ridge_include} FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh"
     PATTERN "*case.hpp" EXCLUDE PATTERN "*cases.hpp" EXCLUDE PATTERN "*oracle.hpp" EXCLUDE
-    PATTERN "sweep.hpp" EXCLUDE PATTERN "plan.hpp" EXCLUDE PATTERN "model.hpp" EXCLUDE ${no_hopper})
+    PATTERN "sweep.hpp" EXCLUDE PATTERN "plan.hpp" EXCLUDE ${no_hopper})
 endforeach()
 
 # What plans ask of Hopper's copy engine is plain C++, which a package without its kernels has too.

@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(Policy::config.threads,
   using TilePolicy = ImplicitTilePolicy<Policy, swap_ab>;
   constexpr gemm_kernels::Config c = TilePolicy::config;
   constexpr int threads = Policy::config.threads, K = implicit_step;
-  static_assert(threads == gemm_kernels::threads(c));
+  static_assert(threads == gemm_kernels::thread_tile_threads(c));
   constexpr int pitch_a = c.bm + gemm_kernels::padding(c), pitch_b = c.bn + gemm_kernels::padding(c);
   // Whether lanes go along the sum. Contiguous in the gathered operand: pixels of a row, or channels. In the dense one:
   // elements of a filter, pixels of dy, or with channels innermost the filters of dy.

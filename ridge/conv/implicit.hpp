@@ -1,6 +1,7 @@
 // The convolution and its gradients as implicit GEMM: one operand is gathered from an image (im2col).
 #pragma once
 #include <ridge/conv/slices.hpp>
+#include <ridge/gemm/thread_tile.hpp>
 
 namespace ridge::conv_detail {
 
@@ -17,7 +18,7 @@ constexpr gemm_kernels::Config implicit_tile(const Config& c, bool pixels_are_ro
   return tile;
 }
 constexpr int implicit_smem_bytes(const Config& c, bool pixels_are_rows) {
-  return gemm_kernels::smem_bytes(implicit_tile(c, pixels_are_rows), f32);
+  return gemm_kernels::thread_tile_smem_bytes(implicit_tile(c, pixels_are_rows), f32);
 }
 
 namespace implicit {

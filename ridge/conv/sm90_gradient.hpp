@@ -1,6 +1,7 @@
 // Gradients on Hopper's tensor cores: dx as a convolution of dy, and the filter gradient as a product of its own.
 #pragma once
 #include <ridge/conv/sm90_gathering.hpp>
+#include <ridge/gemm/sm90_wgmma.hpp>
 
 namespace ridge::conv_detail {
 

@@ -1,6 +1,7 @@
 // Stems on Hopper's tensor cores: filters of a few rows, whose windows have a few contiguous elements in each row.
 #pragma once
 #include <ridge/conv/sm90_image.hpp>
+#include <ridge/gemm/sm90_wgmma.hpp>
 
 namespace ridge::conv_detail {
 

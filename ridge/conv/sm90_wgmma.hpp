@@ -2,6 +2,7 @@
 // sm90_gradient.hpp.
 #pragma once
 #include <ridge/conv/sm90_gradient.hpp>
+#include <ridge/gemm/sm90_wgmma.hpp>
 
 namespace ridge::conv_detail {
 

@@ -1,6 +1,7 @@
 // Winograd's convolution with filters of 3 x 3, in float32: F(2x2, 3x3), 16 products of sums for 36 multiply-adds.
 #pragma once
 #include <ridge/conv/problem.hpp>
+#include <ridge/gemm/thread_tile.hpp>
 
 namespace ridge::conv_detail {
 
@@ -76,9 +77,9 @@ inline Footprint footprint(const Variant& row, const SplitProblem& s, const Devi
   const gemm_kernels::Config tile = winograd_tile(c);
   const WinogradParts parts = winograd_parts(p);
   return {.grid = winograd_products * tiles_of(c, p.w.shape[0], parts.tiles(parts.images)),
-          .threads = gemm_kernels::threads(tile),
+          .threads = gemm_kernels::thread_tile_threads(tile),
           .registers = 128,
-          .smem = gemm_kernels::smem_bytes(tile, f32),
+          .smem = gemm_kernels::thread_tile_smem_bytes(tile, f32),
           .workspace = static_cast<std::size_t>(parts.floats) * sizeof(float)};
 }
 

@@ -12,7 +12,7 @@ namespace ridge::gemm_kernels {
 // Preconditions: those of gemm_thread_tile, with a contiguous along k or in no axis, since groups begin at any row;
 // shape.batch is the number of groups; gridDim.x is grouped_tiles().
 template <class Policy, class T, Major MA, Major MB, class Epilogue>
-__global__ void __launch_bounds__(threads(Policy::config), Policy::config.blocks_per_sm)
+__global__ void __launch_bounds__(thread_tile_threads(Policy::config), Policy::config.blocks_per_sm)
     gemm_grouped(Operand<T> a, OperandB<Policy, T> b, const std::int32_t* offsets, Shape shape, Epilogue epilogue) {
   constexpr Config c = Policy::config;
   static_assert(MA != Major::outer, "a group's first row would have to start on what an access needs");
@@ -30,8 +30,10 @@ template <class Policy, class T, Major MA, Major MB, class Epilogue>
 [[nodiscard]] static Status launch_grouped(const Operand<T>& a, const OperandB<Policy, T>& b,
                                            const std::int32_t* offsets, const Shape& shape, const Epilogue& epilogue,
                                            Stream stream = {}, int warp = simt::native_warp) {
-  return simt::launch(grid_of(Policy::config, dtype_of<T>, shape, stream, warp),
-                      gemm_grouped<Policy, T, MA, MB, Epilogue>, a, b, offsets, shape, epilogue);
+  constexpr Config c = Policy::config;
+  const simt::Config at = grid_of(tiles_of(c, shape), thread_tile_threads(c), thread_tile_smem_bytes(c, dtype_of<T>), c,
+                                  shape, stream, warp);
+  return simt::launch(at, gemm_grouped<Policy, T, MA, MB, Epilogue>, a, b, offsets, shape, epilogue);
 }
 
 }  // namespace ridge::gemm_kernels

@@ -21,9 +21,13 @@ template <class T, class Epilogue> struct Call {
   int warp;
 };
 
+// Families on every backend; the others are compiled by nvcc alone.
+constexpr bool is_portable(const Config& c) {
+  return c.family == Family::naive || c.family == Family::shared || c.family == Family::thread_tile;
+}
+
 template <int I, class T, class Epilogue> Status launch_row(const Call<T, Epilogue>& call) {
   constexpr Config c = variants[I].config;
-  const simt::Config at = grid_of(c, dtype_of<T>, call.shape, call.stream, call.warp);
   OperandB<Policy<I>, T> b;
   if constexpr (c.gated) b = {call.b, call.gate};
   else b = call.b;
@@ -35,8 +39,12 @@ template <int I, class T, class Epilogue> Status launch_row(const Call<T, Epilog
   };
   constexpr Major none = Major::none, k = Major::k, outer = Major::outer;
   if constexpr (c.family == Family::naive) {
+    const simt::Config at =
+        grid_of(naive_tiles(c, call.shape), textbook_threads(c), 0, c, call.shape, call.stream, call.warp);
     return simt::launch(at, gemm_naive<Policy<I>, T, Epilogue>, call.a, b, call.shape, call.epilogue);
   } else if constexpr (c.family == Family::shared) {
+    const simt::Config at = grid_of(tiles_of(c, call.shape), textbook_threads(c), shared_smem_bytes(c, dtype_of<T>), c,
+                                    call.shape, call.stream, call.warp);
     return simt::launch(at, gemm_shared<Policy<I>, T, Epilogue>, call.a, b, call.shape, call.epilogue);
   } else if constexpr (c.loads == Loads::strided) {
     return tiled.template operator()<none, none>();

@@ -1,4 +1,4 @@
-// What plan.cpp needs of the .cu files: one launch per type of A and B and per backend.
+// A plan's launch, and what it needs of the .cu files: one launch per type of A and B and per backend.
 #pragma once
 #include <ridge/core/backend.hpp>
 #include <ridge/gemm/gemm.hpp>
@@ -13,7 +13,9 @@ struct Arguments {
   Stream stream;
 };
 
-// Preconditions: D has elements, and the tensors match the problem.
+// Preconditions here and below: D has elements, and the tensors match the problem.
+Status launch(const Arguments&);
+
 template <class Backend> Status launch_f64(const Arguments&);
 template <class Backend> Status launch_f32(const Arguments&);
 template <class Backend> Status launch_16bit(const Arguments&);  // f16, bf16

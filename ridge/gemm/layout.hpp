@@ -22,6 +22,13 @@ inline Major major_of_gate(const GemmProblem& p) {
   return major_of(p.gate_layout->col_stride, p.gate_layout->row_stride, p.n, p.k);
 }
 
+// The layout of the BLAS.
+inline GemmLayout layout_of(const GemmProblem& p) {
+  if (!p.a || !p.b) return p.layout;
+  const bool a = major_of_a(p) == Major::outer, b = major_of_b(p) == Major::k;
+  return static_cast<GemmLayout>(2 * a + b);
+}
+
 // Whether every row is aligned to `bytes`, at most 16; `pitch` is the stride between rows.
 inline bool starts_on(const GemmOperand& o, std::int64_t pitch, std::int64_t bytes) {
   const auto size = static_cast<std::int64_t>(size_of(o.dtype));

@@ -1,11 +1,10 @@
 // linear: converts a layer's views to gemm's, and registers the operator by name.
 #include <ridge/core/op.hpp>
 #include <ridge/core/tuning.hpp>
-#include <ridge/gemm/checklist.hpp>
+#include <ridge/gemm/families.hpp>
 #include <ridge/gemm/linear.hpp>
 #include <ridge/gemm/request.hpp>
 #include <ridge/gemm/run_cached.hpp>
-#include <ridge/gemm/variants.hpp>
 
 #include <algorithm>
 #include <array>
@@ -177,7 +176,7 @@ static const OpInfo& info() {
                                .options = {{"activation", "none|relu|gelu|gelu_tanh|silu|sigmoid", "", "none"},
                                            {"math", "exact|tf32|3xtf32|fast", "as gemm has it", "exact"},
                                            {"out", "dtype", "of y; default that of x, i32 for i8, f32 for fp8"}},
-                               .variants = variant_infos(variants, checklist_item),
+                               .variants = variant_infos(variants, lesson_of),
                                .infer = infer,
                                .plan = plan_by_name,
                                .optional = {"bias", "residual"}};

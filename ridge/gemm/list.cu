@@ -11,8 +11,9 @@ struct ListPolicy {
 };
 
 template <class T, class X> Status launch(const ListArguments& args) {
-  return simt::launch(list_grid(ListPolicy::config, dtype_of<T>, args), gemm_list<ListPolicy, T, X>,
-                      list_work<X>(args));
+  constexpr Config c = ListPolicy::config;
+  return simt::launch(list_grid(c, thread_tile_threads(c), thread_tile_smem_bytes(c, dtype_of<T>), args),
+                      gemm_list<ListPolicy, T, X>, list_work<X>(args));
 }
 
 }  // namespace

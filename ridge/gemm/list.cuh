@@ -103,7 +103,8 @@ __device__ __forceinline__ void for_tiles_of_list(const ListWork<X>& w, const Co
 // D_i of all items                                   items: [count], in global memory
 // Preconditions: those of list.hpp; blocks in x alone, of the Config's threads and shared memory.
 template <class Policy, class T, class X>
-__global__ void __launch_bounds__(threads(Policy::config), Policy::config.blocks_per_sm) gemm_list(ListWork<X> work) {
+__global__ void __launch_bounds__(thread_tile_threads(Policy::config), Policy::config.blocks_per_sm)
+    gemm_list(ListWork<X> work) {
   for_tiles_of_list<Policy, T>(work,
                                [](const ListOperands<T>& o, TileAt place, const Shape& shape, const auto& epilogue) {
                                  compute_tile<Policy, T, Major::none, Major::none>(o.a, o.b, 0, place, shape, epilogue);
@@ -130,11 +131,11 @@ template <class X> static ListWork<X> list_work(const gemm_detail::ListArguments
 }
 
 // A persistent grid: as many blocks as run at a time.
-static inline simt::Config list_grid(const Config& c, DType dtype, const gemm_detail::ListArguments& args) {
+static inline simt::Config list_grid(const Config& c, int threads, int smem, const gemm_detail::ListArguments& args) {
   const DeviceInfo& device = args.plan.device;
   return {.grid = dim3(static_cast<unsigned>(std::max(1, device.sms) * c.blocks_per_sm)),
-          .block = dim3(static_cast<unsigned>(threads(c))),
-          .smem = static_cast<std::size_t>(smem_bytes(c, dtype)),
+          .block = dim3(static_cast<unsigned>(threads)),
+          .smem = static_cast<std::size_t>(smem),
           .stream = args.stream.handle,
           .warp = device.warp};
 }

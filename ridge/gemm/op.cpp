@@ -1,8 +1,7 @@
 // gemm and grouped_gemm by name. Inputs come as they are stored, and layout= says which of them are transposed.
 #include <ridge/core/op.hpp>
-#include <ridge/gemm/checklist.hpp>
+#include <ridge/gemm/families.hpp>
 #include <ridge/gemm/request.hpp>
-#include <ridge/gemm/variants.hpp>
 
 namespace ridge {
 
@@ -95,7 +94,7 @@ static const RegisterOp registered(
                  {"math", "exact|tf32|3xtf32|fast", "f32 on tensor cores as TF32; fast: f8 with sums that stay in them",
                   "exact"},
                  {"out", "dtype", "of d; default that of a, i32 for i8, f32 for fp8"}},
-     .variants = variant_infos(variants, checklist_item),
+     .variants = variant_infos(variants, lesson_of),
      .infer = infer<false>,
      .plan = plan_by_name<false>,
      .takes = takes<false>});
@@ -116,7 +115,7 @@ static const RegisterOp registered_grouped(
                  {"math", "exact|tf32|3xtf32", "as gemm has it", "exact"},
                  {"out", "dtype", "of d; default that of a"},
                  {"checked", "0|1", "wrong offsets are refused, for which a GPU is waited for; default on the CPU"}},
-     .variants = variant_infos(variants, checklist_item),
+     .variants = variant_infos(variants, lesson_of),
      .infer = infer<true>,
      .plan = plan_by_name<true>,
      .takes = takes<true>});

@@ -120,7 +120,7 @@ template <class T, Major M, int Outer, int BK, int Pitch, int Threads, bool Vect
   static_assert(wk % packed == 0, "a vector is whole staged elements");
 
   // Neighbouring lanes along k for a k-major operand: a 32-byte sector of single elements, or two accesses where that
-  // puts a warp's stores into different banks; for the banks see `padding` in config.hpp.
+  // puts a warp's stores into different banks; for the banks see `padding` in thread_tile.hpp.
   static constexpr int pair = M != Major::k                                        ? 1
                               : width == 1                                         ? std::min(BK, 32 / bytes)
                               : words_each * Pitch * int(sizeof(S)) / 4 % 32 == 16 ? std::min(BK / width, 2)

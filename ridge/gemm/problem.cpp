@@ -207,12 +207,6 @@ std::string GemmProblem::text() const {
 
 namespace gemm_detail {
 
-GemmLayout layout_of(const GemmProblem& p) {
-  if (!p.a || !p.b) return p.layout;
-  const bool a = major_of_a(p) == Major::outer, b = major_of_b(p) == Major::k;
-  return static_cast<GemmLayout>(2 * a + b);
-}
-
 GemmProblem with_operands(GemmProblem p) {
   const bool transposed_a = p.layout == GemmLayout::tn || p.layout == GemmLayout::tt;
   const bool transposed_b = p.layout == GemmLayout::nt || p.layout == GemmLayout::tt;

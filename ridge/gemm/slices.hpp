@@ -7,11 +7,9 @@
 
 namespace ridge::gemm_detail {
 
-// Whether a row may use slices. Sums of signed bytes must be added as integers, and are if D is i32.
-inline bool has_slices(const Config& c, const GemmProblem& p) {
-  return (c.family == Family::thread_tile || c.family == Family::mma_sync) && !c.gated && !c.grouped &&
-         (p.dtype != i8 || *p.out == i32);
-}
+// Whether the sums of a problem's slices can be added up. Those of signed bytes must be added as integers, and are if D
+// is i32.
+inline bool has_addable_sums(const GemmProblem& p) { return !p.gate && !p.grouped && (p.dtype != i8 || *p.out == i32); }
 
 inline Slices slices_of(const Config& c, std::int64_t k, int wanted) {
   return gemm_kernels::slices_of(c.bk, k, wanted);

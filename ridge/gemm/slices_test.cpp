@@ -1,8 +1,8 @@
 // Split-K slices, which no plan uses with short k or on the CPU: a plan that is told to gives the same D.
 #include <ridge/check/each_device.hpp>
 #include <ridge/core/memory.hpp>
+#include <ridge/gemm/families.hpp>
 #include <ridge/gemm/gemm.hpp>
-#include <ridge/gemm/slices.hpp>
 
 #include <gtest/gtest.h>
 

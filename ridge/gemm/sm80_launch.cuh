@@ -31,7 +31,8 @@ template <int I, class T, class X> Status launch_mma_row(const Arguments& args, 
 template <int I, class T> Status launch_wmma_row(const Arguments& args, const StandardEpilogue<float>& epilogue) {
   const GemmProblem& p = args.problem;
   const Shape shape{p.m, p.n, products(p), p.batch};
-  return simt::launch(grid_of(Policy<I>::config, dtype_of<T>, shape, args.stream, 32),
+  constexpr Config c = Policy<I>::config;
+  return simt::launch(grid_of(tiles_of(c, shape), wmma_threads(c), wmma_smem_bytes(c), c, shape, args.stream, 32),
                       gemm_wmma<Policy<I>, T, StandardEpilogue<float>>, operand_a<T>(args), operand_b<T>(args), shape,
                       epilogue);
 }

@@ -13,7 +13,7 @@ struct ListPolicy {
 
 // Like gemm_list. Further preconditions: cc 80 or later; A is contiguous along k, and B along MB.
 template <class T, Major MB>
-__global__ void __launch_bounds__(threads(ListPolicy::config), ListPolicy::config.blocks_per_sm)
+__global__ void __launch_bounds__(mma_threads(ListPolicy::config), ListPolicy::config.blocks_per_sm)
     gemm_list_mma(ListWork<float> work) {
   if constexpr (tile::sm80::available)
     for_tiles_of_list<ListPolicy, T>(
@@ -23,7 +23,8 @@ __global__ void __launch_bounds__(threads(ListPolicy::config), ListPolicy::confi
 }
 
 template <class T> Status launch(const ListArguments& args) {
-  const simt::Config at = list_grid(ListPolicy::config, dtype_of<T>, args);
+  constexpr Config c = ListPolicy::config;
+  const simt::Config at = list_grid(c, mma_threads(c), mma_smem_bytes(c, dtype_of<T>), args);
   const auto work = list_work<float>(args);
   if (work.transposed_b) return simt::launch(at, gemm_list_mma<T, Major::k>, work);
   return simt::launch(at, gemm_list_mma<T, Major::outer>, work);

@@ -9,6 +9,7 @@
 #include <ridge/gemm/epilogue.cuh>
 #include <ridge/gemm/grid.cuh>
 #include <ridge/gemm/groups.hpp>
+#include <ridge/gemm/sm80_mma.hpp>
 #include <ridge/gemm/sm80_operand.cuh>
 #include <ridge/tile/dependent_launch.cuh>
 #include <ridge/tile/pipeline.cuh>
@@ -29,9 +30,9 @@ template <class Policy, class T, Major MA, Major MB> struct MmaKernel {
   static_assert(TileA::bytes % 128 == 0 && TileB::bytes % 128 == 0, "tiles begin on whole lines");
 
   template <class Tile> static constexpr auto copies() {
-    if constexpr (c.loads == Loads::vectors) return std::type_identity<MmaAsyncOperand<Tile, threads(c), 16>>{};
-    else if constexpr (sizeof(T) == 8) return std::type_identity<MmaAsyncOperand<Tile, threads(c), 8>>{};
-    else return std::type_identity<MmaShiftedOperand<Tile, threads(c)>>{};
+    if constexpr (c.loads == Loads::vectors) return std::type_identity<MmaAsyncOperand<Tile, mma_threads(c), 16>>{};
+    else if constexpr (sizeof(T) == 8) return std::type_identity<MmaAsyncOperand<Tile, mma_threads(c), 8>>{};
+    else return std::type_identity<MmaShiftedOperand<Tile, mma_threads(c)>>{};
   }
   using CopyA = typename decltype(copies<TileA>())::type;
   using OneB = typename decltype(copies<TileB>())::type;
@@ -175,7 +176,7 @@ __device__ __forceinline__ void compute_mma_tile(const Operand<T>& a, const Oper
 // Preconditions: cc 80 or later; k < 2^31 - bk; gridDim.x is the number of tiles; a and b are contiguous along MA and
 // MB, and with Loads::vectors every row of them is 16-byte aligned.
 template <class Policy, class T, Major MA, Major MB, class Epilogue>
-__global__ void __launch_bounds__(threads(Policy::config), Policy::config.blocks_per_sm)
+__global__ void __launch_bounds__(mma_threads(Policy::config), Policy::config.blocks_per_sm)
     gemm_mma_sync(Operand<T> a, OperandB<Policy, T> b, const std::int32_t* offsets, Shape shape, Epilogue epilogue) {
   if constexpr (tile::sm80::available) {
     constexpr Config c = Policy::config;
@@ -205,8 +206,10 @@ template <class Policy, class T, Major MA, Major MB, class Epilogue>
 [[nodiscard]] static Status launch_mma_sync(const Operand<T>& a, const OperandB<Policy, T>& b, const Shape& shape,
                                             const Epilogue& epilogue, Stream stream = {},
                                             const std::int32_t* offsets = nullptr) {
-  return simt::launch(grid_of(Policy::config, dtype_of<T>, shape, stream, 32),
-                      gemm_mma_sync<Policy, T, MA, MB, Epilogue>, a, b, offsets, shape, epilogue);
+  constexpr Config c = Policy::config;
+  const simt::Config at =
+      grid_of(tiles_of(c, shape), mma_threads(c), mma_smem_bytes(c, dtype_of<T>), c, shape, stream, 32);
+  return simt::launch(at, gemm_mma_sync<Policy, T, MA, MB, Epilogue>, a, b, offsets, shape, epilogue);
 }
 
 }  // namespace ridge::gemm_kernels

@@ -4,6 +4,7 @@
 #include <ridge/gemm/element.cuh>
 #include <ridge/gemm/epilogue.cuh>
 #include <ridge/gemm/grid.cuh>
+#include <ridge/gemm/sm80_wmma.hpp>
 #include <ridge/tile/sm80/arch.cuh>
 
 #include <mma.h>
@@ -30,14 +31,14 @@ template <class T> __device__ __forceinline__ void put_vector(T* to, const T* fr
 // Preconditions: cc 80 or later; k < 2^31 - bk; gridDim.x is the number of tiles; every row of a and b is 16-byte
 // aligned.
 template <class Policy, class T, class Epilogue>
-__global__ void __launch_bounds__(threads(Policy::config), Policy::config.blocks_per_sm)
+__global__ void __launch_bounds__(wmma_threads(Policy::config), Policy::config.blocks_per_sm)
     gemm_wmma(Operand<T> a, Operand<T> b, Shape shape, Epilogue epilogue) {
   if constexpr (tile::sm80::available) {
     namespace wmma = nvcuda::wmma;
     constexpr Config c = Policy::config;
     constexpr int edge = wmma_edge, pitch_a = wmma_pitch(c.bk), pitch_b = wmma_pitch(c.bn), M = c.wm / edge,
                   N = c.wn / edge, width = access_bytes / static_cast<int>(sizeof(T));
-    static_assert(c.bk == edge && c.bm * c.bk == threads(c) * width && c.bk * c.bn == threads(c) * width,
+    static_assert(c.bk == edge && c.bm * c.bk == wmma_threads(c) * width && c.bk * c.bn == wmma_threads(c) * width,
                   "16 bytes of either operand for each thread and step");
     using U = WmmaType<T>;
     T* tile_a = simt::dynamic_shared<T>();  // [bm][pitch_a], [m][k]

@@ -6,8 +6,8 @@
 // before a product, a kernel's instructions come from the L2 cache when they are first executed, about 50 clocks for a
 // line of eight on an H100. Unrolled for each part, gelu spent 13 us on that, and 3 us less with one copy.
 #pragma once
-#include <ridge/gemm/config.hpp>
 #include <ridge/gemm/epilogue.cuh>
+#include <ridge/gemm/sm90_wgmma.hpp>
 #include <ridge/tile/activate_many.cuh>
 #include <ridge/tile/extreme.cuh>
 #include <ridge/tile/packed.cuh>
@@ -43,7 +43,7 @@ struct NoAddend {
   __device__ __forceinline__ NoAddend below(int) const { return {}; }
   __device__ __forceinline__ void add(int, float, Sums&) const {}
 };
-// The addend of a warp's 16 rows, as TMA has loaded it to the pipeline's stages (config.hpp).   T: its element type
+// The addend of a warp's 16 rows, as TMA has loaded it to the pipeline's stages (sm90_wgmma.hpp).   T: its element type
 template <class Policy, class T> struct TileAddend {
   static constexpr Config c = Policy::config;
   static constexpr int pieces_down = c.bm / addend_rows, piece_columns = wgmma_line_bytes / static_cast<int>(sizeof(T));

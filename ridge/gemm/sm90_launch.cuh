@@ -1,9 +1,7 @@
 // Launches the row of Hopper's families that a plan chose.
 #pragma once
 #include <ridge/core/table.hpp>
-#include <ridge/gemm/by_columns.hpp>
 #include <ridge/gemm/launch_arguments.cuh>
-#include <ridge/gemm/repack.hpp>
 #include <ridge/gemm/sm90_split.cuh>
 #include <ridge/gemm/sm90_thread_tile.cuh>
 
@@ -28,14 +26,13 @@ ColumnEpilogue by_columns_of(const StandardEpilogue<float>& e) {
           .factor = e.factors[e.c]};
 }
 
-// The operands as the kernel reads them: in place, or first copied into the workspace.
+// The operands as the kernel reads them: in place, or first copied into the workspace. `repack` is as planned: tensors
+// are copied even if they happen to be better aligned now.
 struct ReadyOperands {
   WgmmaOperand a, b, gate;
   Repack repack;
 };
-Result<ReadyOperands> ready_operands(const Arguments& args) {
-  // As planned: tensors are copied even if they happen to be better aligned now.
-  const Repack repack = repack_of(variants[args.plan.variant].config, args.plan.problem, args.plan.swap_ab);
+Result<ReadyOperands> ready_operands(const Arguments& args, const Repack& repack) {
   if (repack.needed()) RIDGE_TRY(launch_repack(args, repack));
   const auto operand = [&](const TensorView& v, const Repacked& to) {
     const void* copied = static_cast<const unsigned char*>(args.workspace.data) + to.offset;
@@ -48,13 +45,13 @@ Result<ReadyOperands> ready_operands(const Arguments& args) {
 
 // X: the type in which the epilogue computes.
 template <int I, class T, class X> Status launch_wgmma_row(const Arguments& args) {
+  constexpr Config c = variants[I].config;
   const GemmProblem& p = args.problem;
-  auto ready = ready_operands(args);
+  auto ready = ready_operands(args, wgmma::repack_of(c, args.plan.problem, args.plan.swap_ab));
   if (!ready) return ready.error();
   WgmmaOutput out;
   ColumnEpilogue by_columns;
   const StandardEpilogue<X> epilogue = epilogue_of<X>(args);
-  constexpr Config c = variants[I].config;
   if constexpr (has_tma_store<T>) {
     if (is_by_columns(c, p, dtype_of<ColumnOut<T>>)) out.store = Store::tma;
   }
@@ -84,11 +81,11 @@ template <int I, class T, class X> Status launch_wgmma_row(const Arguments& args
   if constexpr (sizeof(T) != 2) {
     return launch.template operator()<k, k>();  // the others have been transposed
   } else {
-    if constexpr (!skinny_is_k_major(c))
+    if constexpr (!has_odd_columns(c))
       if (ma == k && mb == outer) return launch.template operator()<k, outer>();  // nn
     if constexpr (!variants[I].nn_only)
       if (ma == k) return launch.template operator()<k, k>();  // nt
-    if constexpr (!variants[I].nn_only && !a_is_k_major(variants[I].config)) {
+    if constexpr (!variants[I].nn_only && !wgmma_a_is_k_major(c)) {
       if (mb == outer) return launch.template operator()<outer, outer>();  // tn
       return launch.template operator()<outer, k>();                       // tt
     }
@@ -97,8 +94,9 @@ template <int I, class T, class X> Status launch_wgmma_row(const Arguments& args
 }
 
 template <int I, class T, class X> Status launch_split_row(const Arguments& args) {
+  constexpr Config c = variants[I].config;
   const GemmProblem& p = args.problem;
-  auto ready = ready_operands(args);
+  auto ready = ready_operands(args, wgmma_split::repack_of(c, args.plan.problem, args.plan.swap_ab));
   if (!ready) return ready.error();
   const bool swap_ab = args.plan.swap_ab;
   const StandardEpilogue<X> epilogue = epilogue_of<X>(args);
@@ -111,8 +109,7 @@ template <int I, class T, class X> Status launch_split_row(const Arguments& args
   const Copied copied = !repack.needed()                                ? Copied::none
                         : (swap_ab ? repack.b.needed : repack.a.needed) ? Copied::both
                                                                         : Copied::skinny;
-  constexpr Config c = variants[I].config;
-  const int wide_rows = split_wide_rows(c, p, args.plan.device.sms, args.plan.split, swap_ab);
+  const int wide_rows = wgmma_split::wide_rows(c, p, args.plan.device.sms, args.plan.split, swap_ab);
   const Raster tiles = raster_of(swap_ab ? p.n : p.m, swap_ab ? p.m : p.n, wide_rows, c.bn);
   SplitHints hints;
   if (copied == Copied::none) hints = split_hints(c, tiles.tiles() * p.batch * args.plan.split, args.plan.device.sms);
@@ -127,8 +124,8 @@ template <int I, class T, class X> Status launch_split_row(const Arguments& args
               skinny = swap_ab ? ready->repack.a.major : ready->repack.b.major;
   if constexpr (sizeof(T) != 2) {
     return launch.template operator()<k, k>();  // the others have been transposed
-  } else if constexpr (skinny_is_k_major(variants[I].config)) {
-    if constexpr (split_gathers(variants[I].config))
+  } else if constexpr (skinny_is_k_major(c)) {
+    if constexpr (split_gathers(c))
       if (skinny == Major::none)
         return wide == k ? launch.template operator()<k, Major::none>()
                          : launch.template operator()<outer, Major::none>();
@@ -140,8 +137,9 @@ template <int I, class T, class X> Status launch_split_row(const Arguments& args
 }
 
 template <int I> Status launch_tma_tile_row(const Arguments& args) {
+  constexpr Config c = variants[I].config;
   const GemmProblem& p = args.problem;
-  auto ready = ready_operands(args);
+  auto ready = ready_operands(args, tma_tile::repack_of(c, args.plan.problem, args.plan.swap_ab));
   if (!ready) return ready.error();
   const auto launch = [&]<Major MD, bool SwapAB>() {
     return launch_tma_tile<Policy<I>, MD, SwapAB>(SwapAB ? ready->b : ready->a, SwapAB ? ready->a : ready->b,

@@ -8,6 +8,8 @@
 namespace ridge::gemm_detail {
 namespace {
 
+using namespace gemm_kernels;
+
 struct Source {
   const void* data;
   const GemmOperand& layout;

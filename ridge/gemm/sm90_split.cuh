@@ -10,6 +10,7 @@
 // N-side one, with few rows, is the skinny operand.
 #pragma once
 #include <ridge/gemm/element.cuh>
+#include <ridge/gemm/sm90_split.hpp>
 #include <ridge/gemm/sm90_wgmma.cuh>
 #include <ridge/tile/sm90/bulk_copy.cuh>
 #include <ridge/tile/sm90/cluster.cuh>

@@ -15,6 +15,7 @@
 // each compute the whole tile for every k_groups-th step, and their sums are added in the groups' order at the end.
 #pragma once
 #include <ridge/gemm/grid.cuh>
+#include <ridge/gemm/sm90_thread_tile.hpp>
 #include <ridge/gemm/sm90_wgmma.cuh>
 
 namespace ridge::gemm_kernels {
@@ -58,7 +59,8 @@ template <class Policy, Major MD> struct TmaTileKernel {
   static constexpr int warps = c.bm / (lanes_down * c.tm) * groups_across;     // that share steps
   static constexpr int pieces = c.bk / piece_k, ring = c.stages / c.k_groups;  // stages of warps that share steps
   static constexpr int bytes_down = c.bm * c.bk * 4, bytes = bytes_down + c.bn * c.bk * 4;  // per stage
-  static_assert(c.bk * 4 == tile::sm90::line_bytes && pieces % 2 == 0 && warps * c.k_groups * 32 == threads(c));
+  static_assert(c.bk * 4 == tile::sm90::line_bytes && pieces % 2 == 0 &&
+                warps * c.k_groups * 32 == tma_tile_threads(c));
   static_assert(c.stages % c.k_groups == 0);
   using Down = TileFragments<MD, c.bm, c.tm, lanes_down>;
   using Across = TileFragments<Major::outer, c.bn, c.tn, lanes_across>;
@@ -82,7 +84,7 @@ struct TmaTileWork {
 // epilogue(A B)                  down: [m, k]  across: [n, k], as their maps say; SwapAB: down is B, and across A
 // Preconditions: cc 90; gridDim.x is the number of tiles, gridDim.z the batch; k > 0.
 template <class Policy, Major MD, bool SwapAB, class Epilogue>
-__global__ void __launch_bounds__(threads(Policy::config), Policy::config.blocks_per_sm)
+__global__ void __launch_bounds__(tma_tile_threads(Policy::config), Policy::config.blocks_per_sm)
     gemm_tma_tile(const __grid_constant__ tile::sm90::TensorMap map_down,
                   const __grid_constant__ tile::sm90::TensorMap map_across, const __grid_constant__ TmaTileWork work,
                   const __grid_constant__ Epilogue epilogue) {
@@ -224,7 +226,7 @@ __global__ void __launch_bounds__(threads(Policy::config), Policy::config.blocks
     constexpr int rows = SwapAB ? c.bn : c.bm, groups = (SwapAB ? c.bm : c.bn) / 4;  // of the tile of D
     const int row = SwapAB ? from_across : from_down, col = SwapAB ? from_down : from_across;
 #pragma unroll 1
-    for (int u = static_cast<int>(threadIdx.x); u < rows * groups; u += threads(c)) {
+    for (int u = static_cast<int>(threadIdx.x); u < rows * groups; u += tma_tile_threads(c)) {
       // Warps write lines of 128 bytes; in four rows where D's columns are `down`, which spreads reads over several
       // banks.
       constexpr int rows_of_warp = SwapAB ? 4 : 1, line = 32 / rows_of_warp;
@@ -271,8 +273,10 @@ template <class Policy, Major MD, bool SwapAB, class Epilogue>
   const TmaTileWork work{static_cast<int>(shape.m), static_cast<int>(shape.n), static_cast<int>(shape.k),
                          down.batch_stride ? 1 : 0, across.batch_stride ? 1 : 0};
   const Shape as_taken{rows, cols, shape.k, shape.batch};
-  return sm90::launch_clusters(grid_of(c, DType::f32, as_taken, stream, simt::native_warp), 1,
-                               gemm_tma_tile<Policy, MD, SwapAB, Epilogue>, map_down, map_across, work, epilogue);
+  const simt::Config at = grid_of(tiles_of(c, as_taken), tma_tile_threads(c), tma_tile_smem_bytes(c), c, as_taken,
+                                  stream, simt::native_warp);
+  return sm90::launch_clusters(at, 1, gemm_tma_tile<Policy, MD, SwapAB, Epilogue>, map_down, map_across, work,
+                               epilogue);
 }
 
 }  // namespace ridge::gemm_kernels

@@ -7,11 +7,13 @@
 // With Config::gated half of a tile's columns belong to B and half, the same ones, to G, so that a thread holds both
 // sums of an element. With Config::grouped a tile's rows belong to one group, and B is that group's.
 //
-// C or the residual arrives the same way as the operands, in steps before or after the operands' steps (config.hpp).
+// C or the residual arrives the same way as the operands, in steps before or after the operands' steps
+// (sm90_wgmma.hpp).
 #pragma once
 #include <ridge/gemm/raster.hpp>
 #include <ridge/gemm/sm90_epilogue.cuh>
 #include <ridge/gemm/sm90_groups.cuh>
+#include <ridge/gemm/sm90_wgmma.hpp>
 #include <ridge/tile/sm90/dependent_launch.cuh>
 #include <ridge/tile/sm90/pipeline.cuh>
 #include <ridge/tile/sm90/tensor_map.cuh>
@@ -31,7 +33,7 @@ struct WgmmaWork {
   int m, n, steps;             // steps of bk along k, at least one
   unsigned rows, cols, batch;  // D in clusters' tiles
   Store store;
-  int addend_steps;     // steps in which the addend is loaded (config.hpp); 0: there is none
+  int addend_steps;     // steps in which the addend is loaded (sm90_wgmma.hpp); 0: there is none
   int batch_of_addend;  // 1; 0: the batch shares it
   bool sums_begin;      // with the addend times addend_factor; else ColumnEpilogue adds it
   float addend_factor;
@@ -201,7 +203,7 @@ template <bool Gated> struct MatrixLoader {
 // Preconditions: cc 90; the maps have the boxes of WgmmaKernel, d's 16 rows and the addend's addend_rows; the grid is
 // whole clusters.
 template <class Policy, class T, Major MA, Major MB, class Epilogue, class Loader>
-__global__ void __launch_bounds__(threads(Policy::config), Policy::config.blocks_per_sm)
+__global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.blocks_per_sm)
     gemm_wgmma(const __grid_constant__ Loader loader, const __grid_constant__ tile::sm90::TensorMap map_d,
                const __grid_constant__ tile::sm90::TensorMap map_addend, const __grid_constant__ WgmmaWork work,
                const __grid_constant__ ColumnEpilogue by_columns, const __grid_constant__ Epilogue epilogue) {
@@ -652,7 +654,7 @@ template <class Policy, class T, Major MA, Major MB, class Epilogue, class Loade
                        .groups = {offsets, shape.batch, shape.m}};
   const std::int64_t at_a_time = wgmma_at_a_time(c, sms);
   const simt::Config at{.grid = dim3(static_cast<unsigned>(std::min(clusters, at_a_time) * c.cluster)),
-                        .block = dim3(static_cast<unsigned>(threads(c))),
+                        .block = dim3(static_cast<unsigned>(wgmma_threads(c))),
                         .smem = static_cast<std::size_t>(wgmma_smem_bytes(c)),
                         .stream = stream.handle};
   constexpr auto kernel = gemm_wgmma<Policy, T, MA, MB, Epilogue, Loader>;

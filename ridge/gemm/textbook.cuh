@@ -3,6 +3,7 @@
 #include <ridge/gemm/element.cuh>
 #include <ridge/gemm/epilogue.cuh>
 #include <ridge/gemm/raster.hpp>
+#include <ridge/gemm/textbook.hpp>
 
 namespace ridge::gemm_kernels {
 
@@ -10,7 +11,7 @@ namespace ridge::gemm_kernels {
 // Each use of an operand element reads it from global memory (the caches help).
 // Precondition: gridDim.x is the number of tiles.
 template <class Policy, class T, class Epilogue>
-__global__ void __launch_bounds__(threads(Policy::config))
+__global__ void __launch_bounds__(textbook_threads(Policy::config))
     gemm_naive(Operand<T> a, OperandB<Policy, T> b, Shape shape, Epilogue epilogue) {
   constexpr Config c = Policy::config;
   const TileAt place = raster_of(shape.m, shape.n, c.bm, c.bn).at(blockIdx.x);
@@ -34,15 +35,15 @@ __global__ void __launch_bounds__(threads(Policy::config))
 // The same; a block reads bm x bk of A and bk x bn of B into shared memory, where each element is used bn or bm times.
 // Preconditions: as above; bm == bn == bk, so that a thread reads one element of each.
 template <class Policy, class T, class Epilogue>
-__global__ void __launch_bounds__(threads(Policy::config))
+__global__ void __launch_bounds__(textbook_threads(Policy::config))
     gemm_shared(Operand<T> a, Operand<T> b, Shape shape, Epilogue epilogue) {
   constexpr Config c = Policy::config;
   static_assert(c.bm == c.bn && c.bn == c.bk, "one element of each operand per thread and step");
-  constexpr int pitch = c.bk + padding(c);  // padding: threads that read a column of A use different banks
+  constexpr int pitch = c.bk + shared_padding;  // padding: threads that read a column of A use different banks
   using S = Accumulator<T>;
   S* tile_a = simt::dynamic_shared<S>();  // [bm][pitch], [m][k]
   S* tile_b = tile_a + c.bm * pitch;      // [bk][pitch], [k][n]
-  static_assert((c.bm + c.bk) * pitch * sizeof(S) == smem_bytes(c, dtype_of<T>));
+  static_assert((c.bm + c.bk) * pitch * sizeof(S) == shared_smem_bytes(c, dtype_of<T>));
 
   const TileAt place = raster_of(shape.m, shape.n, c.bm, c.bn).at(blockIdx.x);
   const int y = simt::thread_rank() / c.bn, x = simt::thread_rank() % c.bn;

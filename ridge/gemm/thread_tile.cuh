@@ -5,6 +5,7 @@
 #include <ridge/gemm/grid.cuh>
 #include <ridge/gemm/operand.cuh>
 #include <ridge/gemm/raster.hpp>
+#include <ridge/gemm/thread_tile.hpp>
 #include <ridge/tile/dependent_launch.cuh>
 #include <ridge/tile/pipeline.cuh>
 
@@ -93,7 +94,7 @@ template <class Policy, class T> class ThreadTile {
       }
       __syncthreads();
       RIDGE_KEEP_LOOP
-      for (int u = simt::thread_rank(); u < rows * row_vectors; u += threads(c)) {
+      for (int u = simt::thread_rank(); u < rows * row_vectors; u += thread_tile_threads(c)) {
         const int r = u / row_vectors, col = u % row_vectors * F;
         const std::int64_t row = place.row * c.bm + row_of(r / F, part * F + r % F);
         const std::int64_t left = shape.n - place.col * columns(c) - col;  // columns of D from here on
@@ -149,8 +150,8 @@ template <class Policy, class T, Major MA, Major MB> struct ThreadTileKernel {
   static constexpr int tile_a = tile_elements(c, dtype_of<T>, c.bm), tile_b = tile_elements(c, dtype_of<T>, c.bn);
   static constexpr bool vectors = c.loads == Loads::vectors, async = c.pipeline == Pipeline::multistage;
   static_assert((MA == Major::none) == (c.loads == Loads::strided) && (MB == Major::none) == (MA == Major::none));
-  using A = OperandTile<T, MA, c.bm, c.bk, pitch_a, threads(c), vectors, async>;
-  using OneB = OperandTile<T, MB, columns(c), c.bk, pitch_b, threads(c), vectors, async>;
+  using A = OperandTile<T, MA, c.bm, c.bk, pitch_a, thread_tile_threads(c), vectors, async>;
+  using OneB = OperandTile<T, MB, columns(c), c.bk, pitch_b, thread_tile_threads(c), vectors, async>;
   using B = std::conditional_t<c.gated, GatedTile<T, OneB, columns(c)>, OneB>;
 };
 
@@ -202,7 +203,7 @@ __device__ __forceinline__ void compute_tile(const Operand<T>& a, const OperandB
 // Preconditions: k < 2^31 - bk; gridDim.x is the number of tiles; a and b are contiguous along MA and MB, and with
 // Loads::vectors every row of them is 16-byte aligned.
 template <class Policy, class T, Major MA, Major MB, class Epilogue>
-__global__ void __launch_bounds__(threads(Policy::config), Policy::config.blocks_per_sm)
+__global__ void __launch_bounds__(thread_tile_threads(Policy::config), Policy::config.blocks_per_sm)
     gemm_thread_tile(Operand<T> a, OperandB<Policy, T> b, Shape shape, Epilogue epilogue) {
   constexpr Config c = Policy::config;
   const TileAt place = raster_of(shape.m, shape.n, c.bm, columns(c)).at(blockIdx.x);
@@ -220,8 +221,10 @@ template <class Policy, class T, Major MA, Major MB, class Epilogue>
 [[nodiscard]] static Status launch_thread_tile(const Operand<T>& a, const OperandB<Policy, T>& b, const Shape& shape,
                                                const Epilogue& epilogue, Stream stream = {},
                                                int warp = simt::native_warp) {
-  return simt::launch(grid_of(Policy::config, dtype_of<T>, shape, stream, warp),
-                      gemm_thread_tile<Policy, T, MA, MB, Epilogue>, a, b, shape, epilogue);
+  constexpr Config c = Policy::config;
+  const simt::Config at = grid_of(tiles_of(c, shape), thread_tile_threads(c), thread_tile_smem_bytes(c, dtype_of<T>), c,
+                                  shape, stream, warp);
+  return simt::launch(at, gemm_thread_tile<Policy, T, MA, MB, Epilogue>, a, b, shape, epilogue);
 }
 
 }  // namespace ridge::gemm_kernels

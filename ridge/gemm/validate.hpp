@@ -10,6 +10,4 @@ GemmProblem with_operands(GemmProblem);
 // Whether the contract allows the problem. Precondition: with_operands().
 Status validate(const GemmProblem&);
 
-GemmLayout layout_of(const GemmProblem&);
-
 }  // namespace ridge::gemm_detail

@@ -1,4 +1,5 @@
-// The table of GEMM kernels. config.hpp has Config and the facts that follow from it.
+// The table of GEMM kernels. The header beside each family's .cuh says what its kernels need, take and cost: textbook,
+// thread_tile, sm80_wmma, sm80_mma, sm90_wgmma, sm90_split, sm90_thread_tile.
 #pragma once
 #include <ridge/gemm/config.hpp>
 #include <ridge/gemm/gemm.hpp>

@@ -1,0 +1,325 @@
+// Hopper's tensor cores, fed by TMA: 16-bit types, float32 as TF32, 8-bit floats and signed bytes; and the steps of the
+// ladder to it.
+#pragma once
+#include <ridge/gemm/sm90_family.hpp>
+
+#include <cmath>
+
+namespace ridge::gemm_kernels {
+
+// Consumer warpgroups, and the rows of a tile that each of them has.
+constexpr int consumers(const Config& c) {
+  return c.schedule == Schedule::ping_pong || (c.schedule == Schedule::cooperative && c.bm > 64) ? 2 : 1;
+}
+constexpr int rows_of_consumer(const Config& c) {
+  return c.schedule == Schedule::cooperative ? c.bm / consumers(c) : c.bm;
+}
+constexpr int wgmma_threads(const Config& c) { return 128 * (consumers(c) + (c.schedule == Schedule::one ? 0 : 1)); }
+
+// Accumulators in a consumer thread's registers: those of a tile, and with Config::promote those of a part of k. Where
+// there is room, of two parts: one is added to the tile's sums while the other is being multiplied.
+inline constexpr int most_sums = 192;
+constexpr int tile_sums(const Config& c) { return rows_of_consumer(c) / 64 * c.bn / 2; }
+constexpr bool has_two_parts(const Config& c) { return c.promote == 1 && 3 * tile_sums(c) <= most_sums; }
+// Whether one tile takes all accumulator registers and leaves none for an epilogue that reads vectors of addends: then
+// TMA must be able to store D and load the addends.
+constexpr bool is_by_columns_alone(const Config& c) { return tile_sums(c) >= most_sums; }
+// Configs whose D may be float32 with operands of fewer bits, stored by TMA.
+constexpr bool stores_float(const Config& c) { return !is_by_columns_alone(c) && !c.gated; }
+// Tiles whose columns are not whole groups of 64: B, or B and G, are then K-major, and A is, as in most layers.
+constexpr bool has_odd_columns(const Config& c) { return columns(c) % 64 != 0; }
+constexpr bool wgmma_a_is_k_major(const Config& c) { return a_is_k_major(c) || has_odd_columns(c); }
+
+// The tiles, in clusters.
+RIDGE_HD constexpr Raster wgmma_raster(Config c, std::int64_t m, std::int64_t n) {
+  Raster raster = raster_of(m, n, c.bm * c.cluster, columns(c));
+  raster.group = c.raster_group;
+  return raster;
+}
+// Blocks, or clusters of them, in a launch.
+constexpr std::int64_t wgmma_at_a_time(const Config& c, int sms) {
+  return c.persistent ? std::max(sms / c.cluster, 1) : max_tiles / c.cluster;
+}
+
+// Shared memory: [stages][A | B], staging of D, the bias in float, barriers.
+// For every type, a step along k is one line of the 128-byte swizzle in either operand.
+inline constexpr int wgmma_line_bytes = 128;
+constexpr int wgmma_stage_bytes(const Config& c) { return (c.bm + c.bn) * c.line; }
+constexpr int wgmma_staging_bytes = 4096;  // per consumer warp
+constexpr int wgmma_bias_at(const Config& c) {
+  return c.stages * wgmma_stage_bytes(c) + consumers(c) * 4 * wgmma_staging_bytes;
+}
+constexpr int wgmma_barriers_at(const Config& c) { return wgmma_bias_at(c) + consumers(c) * c.bn * 4; }
+constexpr int wgmma_smem_bytes(const Config& c) { return wgmma_barriers_at(c) + (2 * c.stages + 2) * 8; }
+
+// A tensor of D's shape that is added to a tile is loaded in steps of its own, in the operands' stages: as the first
+// steps, and the sums begin with it; or as the last ones, and it is added in the epilogue. It is loaded in pieces of 64
+// rows by a line of the swizzle, the last of which may reach into the next tile. size: bytes of an element.
+inline constexpr int addend_rows = 64, addend_piece_bytes = addend_rows * wgmma_line_bytes;
+constexpr int addend_pieces(const Config& c, int size) {
+  return c.bm / addend_rows * ((columns(c) * size + wgmma_line_bytes - 1) / wgmma_line_bytes);
+}
+constexpr int addend_pieces_of_stage(const Config& c) { return wgmma_stage_bytes(c) / addend_piece_bytes; }
+constexpr int addend_steps(const Config& c, int size) {
+  return (addend_pieces(c, size) + addend_pieces_of_stage(c) - 1) / addend_pieces_of_stage(c);
+}
+// All stages together hold the addend, and a producer warp runs ahead. In ping-pong a warpgroup waits for it before it
+// has read its last two steps.
+constexpr bool takes_addend(const Config& c, int size) {
+  return c.schedule != Schedule::one && addend_steps(c, size) <= c.stages - (c.schedule == Schedule::ping_pong ? 2 : 0);
+}
+// Chooses between the two where the result allows either. As first steps, the addend's loads overlap the previous
+// tile's products; in a block's only tile they overlap that tile's own products as last steps.
+constexpr bool addend_comes_first(const Config& c, std::int64_t clusters, int sms) {
+  return clusters > wgmma_at_a_time(c, sms);
+}
+
+}  // namespace ridge::gemm_kernels
+
+namespace ridge::gemm_detail {
+
+// ---- D by columns (sm90_epilogue.cuh), and what is then added tile by tile
+
+// Whether D or an addend of type `out` has the layout that TMA and column stores need: rows are whole vectors, because
+// for a 1x1 matrix of f16 TMA would store four bytes.
+inline bool has_tma_layout(const GemmProblem& p, const GemmOperand& o, DType out) {
+  return o.dtype == out && p.n * static_cast<std::int64_t>(size_of(out)) % access_bytes == 0 && o.col_stride == 1 &&
+         tma_reads(o, o.row_stride, p.m);
+}
+
+// The tensor added to D's tiles: C without a residual, or a residual without C; null: none, or both.
+inline const GemmOperand* tile_addend(const GemmProblem& p) {
+  if (p.c && p.residual_layout) return nullptr;
+  return p.c ? &*p.c : p.residual_layout ? &*p.residual_layout : nullptr;
+}
+
+// Whether ColumnEpilogue serves a row of the table with D of type `out`: only a bias along N and what TMA can load are
+// added.
+inline bool is_by_columns(const Config& c, const GemmProblem& p, DType out) {
+  if (*p.out != out || !has_tma_layout(p, *p.d, out) || p.bias == GemmBias::along_m) return false;
+  if (!p.c && !p.residual_layout) return true;
+  const GemmOperand* addend = tile_addend(p);
+  return addend && has_tma_layout(p, *addend, out) && takes_addend(c, static_cast<int>(size_of(out)));
+}
+
+// The same for D's own type: that of 16-bit operands, or float32; bf16 or float32 for 8-bit floats; float32 for TF32.
+inline bool is_by_columns(const Config& c, const GemmProblem& p) {
+  const DType out = *p.out;
+  const bool of_floats = p.dtype == f8e4m3 || p.dtype == f8e5m2;
+  const bool stored = size_of(p.dtype) == 2 || p.dtype == f32 ? out == p.dtype || (out == f32 && stores_float(c))
+                                                              : of_floats && (out == bf16 || out == f32);
+  return stored && is_by_columns(c, p, out);
+}
+
+namespace wgmma {
+
+// Only 16-bit types are read along M or N too. For math=3xtf32 both operands are copied in two parts.
+inline Repack repack_of(const Config& c, const GemmProblem& p, bool /*swap_ab*/) {
+  const bool only_k = size_of(p.dtype) != 2;
+  const auto along_k_if = [](bool only) { return only ? Major::k : Major::none; };
+  Repack r;
+  if (p.scalars.math == GemmMath::tf32x3) r.low = whole_lines(p, p.k);
+  r.a = repacked(p, given_a(p), along_k_if(only_k || wgmma_a_is_k_major(c)), 0, r.low);
+  r.b = repacked(p, given_b(p), along_k_if(only_k || has_odd_columns(c)), r.a.bytes, r.low);
+  if (p.gate_layout) r.gate = repacked(p, given_gate(p), r.b.major, r.a.bytes + r.b.bytes, r.low);
+  return r;
+}
+
+// ---- fits
+
+inline std::string fits(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  if (std::string why = refuse_row(row, p); !why.empty()) return why;
+  if (std::string why = roofline::refuse_all_but_hopper(device); !why.empty()) return why;
+  if (std::string why = refuse_launch(c, p, wgmma_smem_bytes(c), device); !why.empty()) return why;
+  if (std::string why = refuse_all_but_nn(row, p); !why.empty()) return why;
+  if (row.nn_only && p.a && p.b && (major_of_a(p) == Major::none || major_of_b(p) == Major::none))
+    return "shown in layout nn, and operands are neighbours in neither axis";
+  if (std::string why = refuse_sizes(p); !why.empty()) return why;
+  if (is_by_columns_alone(c) && !is_by_columns(c, p))
+    return "its sums leave no registers for types, strides and addends of D that TMA does not move";
+  return refuse_batch(p, wgmma_raster(c, p.m, p.n).tiles() * c.cluster, repack_of(c, p, false));
+}
+
+// ---- footprint
+
+inline Footprint footprint(const Variant& row, const GemmProblem& p, const DeviceInfo& device, const Arrangement&) {
+  const Config& c = row.config;
+  const int threads = wgmma_threads(c);
+  const std::int64_t tiles = has_no_rows(p) ? 0 : tiles_of(c, p);
+  std::int64_t clusters = tiles == 0 ? 0 : p.grouped ? tiles : wgmma_raster(c, p.m, p.n).tiles() * p.batch;
+  if (c.persistent) clusters = std::min<std::int64_t>(clusters, std::max(device.sms / c.cluster, 1));
+  return {.launch = {.grid = clusters * c.cluster,
+                     .threads = threads,
+                     .registers = registers_of(c, threads),
+                     .smem = wgmma_smem_bytes(c),
+                     .workspace = repack_of(c, p, false).bytes()},
+          .tiles = tiles,
+          .tile_rows = std::int64_t{c.bm} * c.cluster,
+          .tile_columns = columns(c),
+          .trip_bytes = stages_bytes(c, p)};
+}
+
+// ---- model
+
+inline constexpr double store_clocks = 1200;         // for 64 x 256 elements of D: to shared memory, and the first wait
+inline constexpr double odd_copies = 1.5;            // factor where a tile has an odd number of copies of 64 columns
+inline constexpr double start_clocks = 1800;         // a block's start and its barriers, without the launch; on an H100
+inline constexpr double cluster_start_clocks = 300;  // clusters start later
+inline constexpr double without_multicast = 1.01;    // factor by which a step takes longer
+inline constexpr double multicast_clocks = 460;      // the shortest step of blocks that wait for each other's copies
+inline constexpr double multicast_ping_pong = 640;   // the same where their warpgroups ping-pong
+inline constexpr double multicast_waves = 725;       // the same where tiles are 128 x 128, in several waves
+inline constexpr double l2_bytes_per_clock = 50;     // of a multiprocessor while all of them load
+// The same where no block has a second tile: of one multiprocessor at most, and of all together with tiles of 128 rows.
+// Measured on an H100.
+inline constexpr double l2_bytes_of_one = 64, l2_bytes_of_one_wave = 5200;
+inline constexpr double tail_clocks = 3000;    // at most, until a last wave has issued all its loads; on an H100
+inline constexpr double memory_share = 0.95;   // share of memory's rate of large tiles with few rows; on an H100
+inline constexpr double one_warpgroup = 1.13;  // factor of a step where a block has one tile, one warpgroup is idle
+inline constexpr double single_addends = 35;   // per element of C or of a residual that TMA cannot load
+inline constexpr double brought_addends = 3;   // the same where TMA loads it
+inline constexpr double late_addends = 20;     // the same after an activation, with its waits; H100
+// Share of memory's rate for addends that sums begin with, with nothing to overlap; measured on an H100.
+inline constexpr double addend_share = 0.9;
+// Share of an activation during which overlapping products stand still; and where sums take all registers. H100.
+inline constexpr double beside_products = 0.6, beside_largest_tiles = 1.05;
+
+// Tiles of D, in clusters. A plan does not know where groups begin: as many as for random cuts, between which there are
+// at least x rows with probability exp(-x groups / m).
+inline double clusters_of(const Config& c, const GemmProblem& p) {
+  const Raster tiles = wgmma_raster(c, p.m, p.n);
+  if (!c.grouped) return static_cast<double>(tiles.tiles() * p.batch);
+  const double groups = static_cast<double>(std::min(p.m, p.batch));  // that have rows
+  if (groups == 0) return 0;
+  const double rows = groups / -std::expm1(-c.bm * groups / static_cast<double>(p.m));
+  return std::ceil(rows) * static_cast<double>(tiles.cols);
+}
+
+inline Clocks clocks_of_tiles(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  const double products_per_clock = tensor_products_per_clock(p.dtype, device);
+  const double elements = static_cast<double>(c.bm) * c.bn, stage = wgmma_stage_bytes(c);
+  // Shared memory moves lines of 128 bytes: the products of 64 rows read these and all columns, and TMA writes both.
+  const double lines = c.bm / 64 * (64 + c.bn) + c.bm + c.bn;
+  const double tiles = clusters_of(c, p), columns_loaded = static_cast<double>(c.bn) / c.cluster;
+  const double loaded = (c.bm + columns_loaded) * wgmma_line_bytes;
+  const bool one_wave = tiles * c.cluster <= device.sms;
+  const Repack reads = repack_of(c, p, false);
+  const double copied = c.bm * clocks_of_line(*p.a, reads.a) + columns_loaded * clocks_of_line(*p.b, reads.b);
+  const double of_l2 = !one_wave    ? l2_bytes_per_clock
+                       : c.bm <= 64 ? l2_bytes_of_one
+                                    : std::min(l2_bytes_of_one, l2_bytes_of_one_wave / (tiles * c.cluster));
+  const auto sizeof_operand = size_of(p.dtype);
+  Clocks clocks;
+  clocks.step_k = c.bk;
+  clocks.tensor_cores = true;
+  clocks.step = longest({{elements * c.bk / products_per_clock * (c.cluster == 1 ? without_multicast : 1),
+                          "loads that no cluster shares"},
+                         {lines * shared_share, "shared memory"},
+                         {copied, "the copy engine"},
+                         {c.cluster == 1                                                 ? 0
+                          : !one_wave && c.bm * c.bn == 128 * 128 && sizeof_operand == 2 ? multicast_waves
+                          : c.schedule == Schedule::ping_pong                            ? multicast_ping_pong
+                                                                                         : multicast_clocks,
+                          "the blocks of a cluster, which wait for each other"},
+                         {loaded / of_l2, "the L2 cache"}});
+  if (c.promote && !has_two_parts(c)) clocks.step = {clocks.step.clocks * promoted, "sums that leave the tensor cores"};
+  const double step = clocks.step.clocks;
+  const int parts = p.scalars.math == GemmMath::tf32x3 ? 3 : 1;  // products per product of float32
+  const double steps = static_cast<double>(ceil_div(products(p), c.bk)) * parts;
+  const double stored = static_cast<double>(c.bm) * columns(c);
+  const bool by_columns = is_by_columns(c, p), quick = by_columns && size_of(*p.out) == 2;
+  // An addend loads like operands, as first or last steps. A residual after an activation takes the last ones, and
+  // delays the next tile's first ones.
+  const GemmOperand* addend = by_columns ? tile_addend(p) : nullptr;
+  const bool last_steps = addend && ((p.residual_layout && p.scalars.activation != Activation::none) ||
+                                     !addend_comes_first(c, static_cast<std::int64_t>(tiles), device.sms));
+  const double instructions = epilogue_instructions(p, quick,
+                                                    last_steps   ? late_addends
+                                                    : by_columns ? brought_addends
+                                                                 : single_addends);
+  // The last steps use the bandwidth that operands leave.
+  const double brought = addend ? stored * static_cast<double>(size_of(addend->dtype)) : 0;
+  const double memory_bytes = device.memory_gbs / (device.clock_ghz * device.sms);  // of a multiprocessor, per clock
+  const double waits = last_steps ? std::max(0.0, (steps * loaded + brought) / l2_bytes_per_clock - steps * step)
+                                  : brought / (memory_bytes * addend_share);
+  const double store = columns(c) / 64 % 2 == 0 ? 1 : odd_copies;
+  const double finish = stored / (64 * 256) * store_clocks * store + stored * instructions / (4 * 32) + waits;
+  const double most = std::ceil(tiles / std::max(1, device.sms / c.cluster));  // of one block
+  const double first_load = stage * device.sms / device.memory_gbs * device.clock_ghz;
+  const double start = start_clocks + first_load + (c.cluster > 1 ? cluster_start_clocks : 0);
+  clocks.tiles = most;
+  clocks.mean_tiles = tiles * c.cluster / device.sms;
+  clocks.start = start;
+  count_products(clocks, needed_products(p, parts), elements * c.bk, steps, products_per_clock, device);
+  switch (c.schedule) {
+    case Schedule::one: {  // a step's copy and products do not overlap; other blocks fill in
+      const double resident = std::max(1.0, std::min<double>(c.blocks_per_sm, most));
+      const double alone = load_latency + barrier_clocks + step;
+      clocks.step = {std::max(step * 1.5, alone / resident), "copies, which products wait for"};
+      clocks.finish = most * finish;
+      clocks.total = start + most * (steps * clocks.step.clocks + finish);
+      break;
+    }
+    case Schedule::ping_pong: {  // only the last tile's end is exposed, or what exceeds the other tile's products
+      const double of_one = elements * c.bk / products_per_clock * one_warpgroup;  // a step's products
+      const double alone = steps * (most == 1 ? std::max(step, of_one) : step),
+                   active = (activation_instructions(p, quick) - 1) * stored / (4 * 32),
+                   both = last_steps ? alone + finish
+                                     : std::max(alone, (steps * step + finish - waits) / 2) + waits +
+                                           (is_by_columns_alone(c) ? beside_largest_tiles : beside_products) * active;
+      if (most == 1 && of_one > step) clocks.step = {of_one, "a tile that one of two warpgroups has alone"};
+      clocks.finish = most * (both - alone) + finish;
+      clocks.total = start + most * both + finish;
+      break;
+    }
+    default:
+      clocks.start += c.persistent ? 0 : most * tile_start_clocks;
+      clocks.finish = most * finish;
+      clocks.total = start + most * (steps * step + finish + (c.persistent ? 0 : tile_start_clocks));
+  }
+  return clocks;
+}
+
+// Bytes per clock that `sms` multiprocessors get from memory; tail: in a last wave, where each gets less the more of
+// them load. Measured on an H100 with 16 to 132.
+inline double memory_rate(double sms, bool tail, const DeviceInfo& device) {
+  constexpr double many = 0.53, least = 16.5;  // a share of the device's; bytes that one gets
+  const double crowding = tail ? sms / (many * device.sms) : 0;
+  const double of_one = std::max(least, memory_bytes_per_clock / (1 + crowding * crowding));
+  return std::min(sms * of_one, device.memory_gbs * memory_share / device.clock_ghz);
+}
+
+inline Clocks clocks_of(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
+  const double tiles = clusters_of(row.config, p) * row.config.cluster;
+  // Where memory is the limit, the last wave's few tiles take longer than their share.
+  const double last = std::fmod(tiles, device.sms), of_tile = cost(p).bytes() / tiles;
+  const bool tail = tiles > device.sms;
+  const double from_memory = (tiles - last) * of_tile / memory_rate(device.sms, false, device) +
+                             (last > 0 ? last * of_tile / memory_rate(last, tail, device) : 0) +
+                             (tail ? std::min(tail_clocks, of_tile / memory_bytes_per_clock) : 0);
+  Clocks clocks = clocks_of_tiles(row, p, device);
+  const double work = clocks.total;
+  const double start = start_clocks + (row.config.cluster > 1 ? cluster_start_clocks : 0);
+  clocks.total = std::max(work, start + from_memory + not_hidden * std::min(work, from_memory));
+  clocks.memory = clocks.total - work;
+  return clocks;
+}
+
+inline Prediction model(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
+  const Clocks clocks = clocks_of(row, p, device);
+  return predict(clocks, slowed_by_power(clocks, p, device), repack_of(row.config, p, false), p, device);
+}
+
+inline std::string_view lesson(const Variant&) { return "better maths"; }
+
+inline constexpr KernelFamily family{.fits = fits,
+                                     .arrange = arrange_alike,
+                                     .footprint = footprint,
+                                     .model = model,
+                                     .lesson = lesson,
+                                     .repack = repack_of};
+
+}  // namespace wgmma
+}  // namespace ridge::gemm_detail
