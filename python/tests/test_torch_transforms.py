@@ -41,10 +41,11 @@ def floats(made):
 
 def scalar(outputs):
     """A number that every float output has a part in."""
-    return sum((t.double() * torch.linspace(1, 2, t.numel()).reshape(t.shape)).sum() for t in flat(outputs) if t.is_floating_point())  # fmt: skip
+    results = [t.double() for t in flat(outputs) if t.is_floating_point()]
+    return sum((t * torch.linspace(1, 2, t.numel()).reshape(t.shape)).sum() for t in results)
 
 
-# ---- torch.func --------------------------------------------------------------------------------------------------------
+# ---- torch.func ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("op, inputs, options", WITH_GRADIENT)
@@ -64,7 +65,7 @@ def test_func_grad_is_the_gradient_of_backward(op, inputs, options):
 
 @pytest.mark.parametrize("op, inputs, options", REQUESTS)
 def test_vmap_is_one_call_after_another(op, inputs, options):
-    """Over every input by itself and over all of them, along an axis that is not the first one where there is another."""
+    """Over every input by itself and over all of them, along another axis than the first where there is one."""
     made = tensors(op, inputs)
     names = [name for name in schema.arguments(op) if name in made]
     for batched in [*([name] for name in names), names]:
@@ -125,7 +126,7 @@ def test_transforms_are_compiled():
     torch.testing.assert_close(torch.compile(f, backend="aot_eager", fullgraph=True)(x), f(x))
 
 
-# ---- forward mode: refused, where it was dropped ----------------------------------------------------------------------
+# ---- forward mode: refused, where it was dropped ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("op, inputs, options", REQUESTS)
@@ -162,7 +163,7 @@ def test_constants_pass_forward_mode():
         assert torch.equal(torch.ops.ridge.softmax(x), torch.ops.ridge.softmax(x.clone()))
 
 
-# ---- autocast ------------------------------------------------------------------------------------------------------------
+# ---- autocast --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -207,7 +208,7 @@ def test_a_block_trains_under_autocast():
     assert {t.grad.dtype for t in (x, gamma, w)} == {torch.float32}
 
 
-# ---- tensors that are written --------------------------------------------------------------------------------------------
+# ---- tensors that are written ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("op, inputs, options", REQUESTS)
@@ -239,7 +240,7 @@ def test_plans_count_their_results_as_changed():
     assert out._version == 1
 
 
-# ---- gradients that were not right ----------------------------------------------------------------------------------------
+# ---- gradients that were not right -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ends", [(0, 3, 6), (2, 3, 6), (0, 0, 0)])
@@ -277,7 +278,7 @@ def test_a_large_gradient_cancels_before_it_narrows():
     assert a.grad.tolist() == [[1024.0, 1024.0]]
 
 
-# ---- copies, checkpoints ---------------------------------------------------------------------------------------------------
+# ---- copies, checkpoints ---------------------------------------------------------------------------------------------
 
 
 class Block(torch.nn.Module):

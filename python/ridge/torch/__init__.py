@@ -5,7 +5,8 @@
     y = ridge.torch.permute(x, axes=(2, 0, 1))
 
 torch.ops.ridge.* take options in the type of their schema; the functions of this module take any value that means the
-same, and give a single result as it is where the schema has a list. Tensors may lie on the GPU or on the CPU, where Ridge's CPU runtime runs them. docs/torch.md.
+same, and give a single result as it is where the schema has a list. Tensors may lie on the GPU or on the CPU, where
+Ridge's CPU runtime runs them. docs/torch.md.
 """
 
 import collections.abc

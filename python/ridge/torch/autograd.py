@@ -199,7 +199,7 @@ def _(call, dy):
 
 @formula("conv2d", keep=("x", "w", "bias", "residual"))
 def _(call, dy):
-    """y = act(the cross-correlation of x with w + bias) + residual, its parts in the order that epilogue names them in."""
+    """y = act(the cross-correlation of x with w + bias) + residual, its parts in the order that epilogue has."""
     options = call.options
     geometry = {k: options[k] for k in ("stride", "pad", "dilation", "groups", "layout") if k in options}
     again = geometry | {k: options[k] for k in ("math",) if k in options}  # of gradients there is no math but exact
@@ -299,8 +299,8 @@ _ACTIVATIONS = {
 
 
 def _product(a, b, dtype, **options):
-    """gemm of a gradient and an operand of type dtype, in that type. A gradient in float32 may be beyond float16's range:
-    TF32 has that of float32, and float16's ten bits, so that the operand is exact in it.
+    """gemm of a gradient and an operand of type dtype, in that type. A gradient in float32 may be beyond float16's
+    range: TF32 has that of float32, and float16's ten bits, so that the operand is exact in it.
     """
     if dtype == torch.float16 and torch.float32 in (a.dtype, b.dtype):
         return _ridge("gemm")(a.float(), b.float(), **options | {"math": "tf32"}).to(dtype)

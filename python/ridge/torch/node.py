@@ -1,7 +1,7 @@
 """An operator's place in PyTorch's graphs: the kernel of its Autograd key, also under torch.func's transforms.
 
-torch.library.register_autograd would do for plain backward passes. It refuses torch.func (grad, vjp, jacrev), and forward
-mode goes past it: tangents are dropped, and what comes out looks like a constant.
+torch.library.register_autograd would do for plain backward passes. It refuses torch.func (grad, vjp, jacrev), and
+forward mode goes past it: tangents are dropped, and what comes out looks like a constant.
 """
 
 import torch
@@ -39,7 +39,7 @@ def kernel_without_gradient(overload):
         _refuse_tangents(name, tensors)
         if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors):
             raise NotImplementedError(
-                f"{name} has no gradient; it must be called on tensors that do not require one, or under torch.no_grad()"
+                f"{name} has no gradient; it must be called under torch.no_grad(), or on tensors that require none"
             )
         return _below(overload, keyset, tensors, options)
 

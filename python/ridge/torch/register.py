@@ -40,8 +40,8 @@ def _kernel(op, names):
 
 
 def _whole_results(op, function):
-    """The function of packed sequences (cu_q), which writes no row that belongs to none of them. PyTorch has no such rows:
-    a sum over them would be of whatever memory held. Here they have attended to nothing: 0, and a log of -inf.
+    """The function of packed sequences (cu_q), which writes no row that belongs to none of them. PyTorch has no such
+    rows: a sum over them would be of whatever memory held. Here they have attended to nothing: 0, and a log of -inf.
     """
 
     def whole(**arguments):

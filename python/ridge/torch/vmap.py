@@ -51,7 +51,7 @@ def _with_batch(given, names, batched, size):
     }
 
 
-# ---- rules: the inputs, options and the way back of one call for the whole batch; None: there is none ------------------
+# ---- rules: the inputs, options and the way back of one call for the whole batch; None: there is none ----------------
 
 
 def _leading(*names):
