@@ -108,6 +108,9 @@ class ElementOracle {
       value *= by;
     }
     if (addends.residual) value += *addends.residual;
+    // Where what is scaled left the type that it is computed in, the result is infinite or NaN, or near what follows.
+    const long double greatest = dtype_ == f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
+    const bool beyond = s_.scale != 1 && std::fabs(value) > greatest;
     value *= s_.scale;
     error = std::fabs(s_.scale) * (error + 2 * u * std::fabs(value / (s_.scale == 0 ? 1 : s_.scale))) +
             u * std::fabs(value);
@@ -135,6 +138,7 @@ class ElementOracle {
     } else {
       want = as_stored(out_, want);
     }
+    if (beyond && std::isfinite(want)) tolerance = HUGE_VAL;
     e.value.push_back(want);
     e.tolerance.push_back(tolerance);
   }
@@ -274,6 +278,7 @@ inline check::CaseBook book() {
   test("f16:m=33,n=65,k=19:fill=ints:epilogue=gate:layout=tt");
   test("f32:m=33,n=64,k=0:epilogue=bias+gate+residual");
   test("f32:m=36,n=68,k=20:fill=ints:epilogue=gate:place=strided");
+  test("f32:m=1,n=1,k=1:epilogue=gate:alpha=-1e30:scale=-0");  // an infinity times 0
   test("f32:m=40,n=72,k=32:fill=ints:epilogue=gate:warp=64");
   // Tensor cores: 16-byte aligned rows; edges of 64, 128, 192 and 256, one step and more steps than buffers, more tiles
   // than resident blocks.
