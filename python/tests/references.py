@@ -352,6 +352,35 @@ def batch_norm_stats(dtype, rng):
     yield Case((x,), {}, (mean, var), (mean_error, var_error))
 
 
+def group_norm(dtype, rng):
+    for shape, groups, options, has_gamma, has_beta in [
+        ((2, 6, 5, 7), 3, {}, 1, 1),
+        ((1, 8), 2, {"eps": 0.1}, 0, 1),
+        ((2, 4, 3, 3, 2), 1, {"activation": "relu"}, 1, 0),
+        ((2, 3, 4, 10), 5, {"layout": "nhwc", "activation": "silu"}, 1, 1),
+        ((2, 5, 4, 32), 2, {"layout": "nhwc"}, 0, 0),
+    ]:
+        x, last = make(rng, dtype, *shape), options.get("layout") == "nhwc"
+        first = np.moveaxis(double(x), -1, 1) if last else double(x)
+        c, wide = first.shape[1], (slice(None), *(None,) * (first.ndim - 2))
+        gamma = make(rng, dtype, c) if has_gamma else None
+        beta = make(rng, "f32", c) if has_beta else None
+        scale, shift = (z if p is None else double(p)[wide] for p, z in ((gamma, 1.0), (beta, 0.0)))
+        rows = first.reshape(first.shape[0], groups, -1)
+        normal = normed(rows, None, None, options.get("eps", 1e-5), True).reshape(first.shape)
+        want = normal * scale + shift
+        unit = computed_in(dtype)
+        # activations have slopes of at most 1.1, and err themselves by some roundoffs of what they are given
+        bound = 96 * unit * (1 + np.abs(normal)) * (1 + np.abs(scale)) + 16 * unit * (np.abs(shift) + np.abs(want))
+        if options.get("activation") == "relu":
+            want = np.maximum(want, 0)
+        elif options.get("activation") == "silu":
+            want = want * sigmoid(want)
+        if last:
+            want, bound = (np.moveaxis(a, 1, -1) for a in (want, np.broadcast_to(bound, want.shape)))
+        yield Case((x, gamma, beta), {"groups": groups, **options}, (want,), (bound,))
+
+
 def window_sum(dtype, rng):
     for n, width in [(1, 3), (300, 9), (20, 33)]:
         x = make(rng, dtype, 2, n)
@@ -696,6 +725,7 @@ OPERATORS = {
     "batch_norm": batch_norm(given=True),
     "batch_norm_stats": batch_norm_stats,
     "batch_norm_train": batch_norm(given=False),
+    "group_norm": group_norm,
     "window_sum": window_sum,
     "dwconv": dwconv,
     "conv2d": conv2d,

@@ -16,8 +16,8 @@ from ridge.bench.peers import TABLE  # noqa: E402
 
 
 def small(case):
-    """The same case with sizes of a few: 3 for axes of a permutation and for windows, odd ones for widths, and of heads
-    as many for each of keys as there were."""
+    """The same case with sizes of a few: 3 for axes of a permutation and for windows, odd ones for widths, of heads as
+    many for each of keys as there were, and 4 groups."""
     case = Case.parse(case)
 
     def size(i, key):
@@ -30,7 +30,7 @@ def small(case):
         return 3 if key in "rs" and case.op != "rope" else 8 * (1 + i) + (key == "w")
 
     sizes = ",".join(f"{key}={size(i, key)}" for i, key in enumerate(case.sizes))
-    options = [f"{key}={value}" for key, value in case.options.items()]
+    options = [f"{key}={4 if key == 'groups' else value}" for key, value in case.options.items()]
     return ":".join([case.op, case.dtype, sizes, *options])
 
 
@@ -109,6 +109,8 @@ DRAWN = [
     "embedding:f32:rows=9,cols=17,n=5,b=3,wide=1:place=padded",
     "embedding_norm:bf16:rows=9,cols=24,n=5,wide=1:inputs=table,indices,gamma:eps=1e-6:scale=45.25",
     "embedding_norm:f32:rows=9,cols=17,n=5:inputs=table,indices,gamma,beta:mode=layer:place=padded",
+    "group_norm:bf16:n=2,c=12,h=5,w=6,narrow=1:groups=4:layout=nhwc:activation=silu:eps=1e-6:place=inplace",
+    "group_norm:f32:n=2,c=12,h=5,w=6:groups=12:backward",
 ]
 
 

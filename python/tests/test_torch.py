@@ -192,6 +192,16 @@ def _embedding_norm(table, indices, gamma=None, beta=None, *, mode="rms", eps=1e
     return x, y if beta is None else y + beta
 
 
+def _group_norm(x, gamma=None, beta=None, *, groups, eps=1e-5, activation="", layout="nchw"):
+    x = x.movedim(-1, 1) if layout == "nhwc" else x
+    y = torch.nn.functional.group_norm(x, groups, gamma, beta, eps)
+    if activation == "gelu_tanh":
+        y = torch.nn.functional.gelu(y, approximate="tanh")
+    elif activation:
+        y = getattr(torch.nn.functional, activation)(y)
+    return y.movedim(1, -1) if layout == "nhwc" else y
+
+
 IN_FLOAT32 = {
     "conv2d": _conv2d,
     "dwconv": _dwconv,
@@ -199,6 +209,7 @@ IN_FLOAT32 = {
     "rope": _rope,
     "embedding": _embedding,
     "embedding_norm": _embedding_norm,
+    "group_norm": _group_norm,
 }
 NO_ARITHMETIC = ("lse", "max_q", "max_k", "math")  # options of the request alone
 

@@ -157,6 +157,17 @@ SAMPLES = {
     "rms_norm_backward": [({"dy": (5, 9), "x": (5, 9), "gamma": (9,)}, {"outputs": "dx,dgamma"})],
     "add_layer_norm_backward": [({"dy": (5, 9), "sum": (5, 9), "dsum": (5, 9)}, {"outputs": "dx"})],
     "add_rms_norm_backward": [({"dy": (5, 9), "sum": (5, 9), "gamma": (9,), "dsum": (5, 9)}, {})],
+    "group_norm": [
+        ({"x": (2, 6, 4, 5), "gamma": (6,), "beta": (6,)}, {"groups": 3}),
+        ({"x": (2, 3, 5, 8), "gamma": (8,), "beta": (8,)}, {"groups": 4, "layout": "nhwc", "activation": "silu"}),
+        ({"x": (2, 6, 7), "beta": (6,)}, {"groups": 2, "activation": "gelu", "eps": 0.1}),
+        ({"x": (3, 8)}, {"groups": 2, "activation": "gelu_tanh"}),
+        ({"x": (2, 4, 2, 3, 2), "gamma": (4,)}, {"groups": 1, "activation": "sigmoid"}),
+    ],
+    "group_norm_backward": [
+        ({"dy": (2, 6, 4, 5), "x": (2, 6, 4, 5), "gamma": (6,)}, {"groups": 3}),
+        ({"dy": (2, 6, 5), "x": (2, 6, 5)}, {"groups": 2, "outputs": "dx,dbeta"}),
+    ],
     "transpose": [({"x": (4, 7)}, {}), ({"x": (2, 4, 7)}, {})],
     "permute": [({"x": (2, 3, 5)}, {}), ({"x": (2, 3, 5)}, {"axes": "2,0,1"}), ({"x": (2, 3, 5)}, {"axes": "-1,0,1"})],
     "max_pool2d": [({"x": (2, 3, 9, 8)}, {"r": 3, "stride": "2", "pad": "1"})],

@@ -1,42 +1,12 @@
 // What the kernels of y = (x - mean) * scale + beta share, where scale = gamma / sqrt(var + eps).
 #pragma once
 #include <ridge/batch_norm/launch.cuh>
+#include <ridge/tile/channel_parameter.cuh>
 #include <ridge/tile/packed.cuh>
 
 namespace ridge::batch_norm_detail {
 
-// One of mean, var, gamma and beta: [c], any of the types, any stride; null: not given.
-struct Parameter {
-  const void* data = nullptr;
-  std::int64_t stride = 1;
-  DType dtype = DType::f32;
-
-  __device__ __forceinline__ float operator()(std::int64_t c, float otherwise) const {
-    if (!data) return otherwise;
-    if (dtype == DType::f16) return static_cast<const half*>(data)[c * stride];
-    if (dtype == DType::bf16) return static_cast<const bfloat16*>(data)[c * stride];
-    return static_cast<const float*>(data)[c * stride];
-  }
-  // Loads channels c to c + N - 1. It branches on the type once: once per channel would take the compiler seconds.
-  template <int N> __device__ __forceinline__ void gather(std::int64_t c, float (&values)[N]) const {
-    const auto take = [&](const auto* from) {
-#pragma unroll
-      for (int i = 0; i < N; ++i) values[i] = float(from[(c + i) * stride]);
-    };
-    if (dtype == DType::f16) take(static_cast<const half*>(data));
-    else if (dtype == DType::bf16) take(static_cast<const bfloat16*>(data));
-    else take(static_cast<const float*>(data));
-  }
-  // The same for contiguous f32 on 16 bytes.
-  template <int N> __device__ __forceinline__ void gather_vectors(std::int64_t c, float (&values)[N]) const {
-#pragma unroll
-    for (int i = 0; i < N; i += 4) {
-      const simt::vec<float, 4> four = simt::load<4>(static_cast<const float*>(data) + c + i);
-#pragma unroll
-      for (int k = 0; k < 4; ++k) values[i + k] = four[k];
-    }
-  }
-};
+using Parameter = tile::ChannelParameter;
 
 struct Channel {
   float mean, scale, beta;
@@ -56,10 +26,7 @@ struct Parameters {
   __device__ __forceinline__ void gather(std::int64_t c, bool vectorized, Channel (&channels)[N]) const {
     const auto each = [&](const Parameter& parameter, float otherwise, auto&& take) {
       float values[N];
-#pragma unroll
-      for (int i = 0; i < N; ++i) values[i] = otherwise;
-      if (parameter.data && vectorized) parameter.gather_vectors(c, values);
-      else if (parameter.data) parameter.gather(c, values);
+      parameter.gather_or(otherwise, c, vectorized, values);
 #pragma unroll
       for (int i = 0; i < N; ++i) take(channels[i], values[i]);
     };

@@ -2,6 +2,7 @@
 #include <ridge/batch_norm/families.hpp>
 #include <ridge/batch_norm/launch.hpp>
 #include <ridge/core/check_data.hpp>
+#include <ridge/core/images.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/core/plan_checks.hpp>
@@ -21,36 +22,10 @@ std::string_view name(BatchNorm function) {
 
 // x and y as [n, c, h, w], their spatial axes merged as far as both allow.
 static Status canonical(std::string_view op, BatchNormLayout layout, Layout& x, Layout& y) {
-  const bool last = layout == BatchNormLayout::nhwc;
-  if (x.rank < 2) return Status::invalid(op, "x.shape", x.text(), "of 2 axes or more");
-  const Layout given[] = {x, y};
-  Layout space[2];
-  for (int i = 0; i < 2; ++i) {
-    const Layout& t = given[i];
-    space[i].rank = t.rank - 2;
-    for (int axis = 0; axis + 2 < t.rank; ++axis) {
-      space[i].shape[axis] = t.shape[axis + (last ? 1 : 2)];
-      space[i].stride[axis] = t.stride[axis + (last ? 1 : 2)];
-    }
-  }
-  collapse(space);
-  if (space[0].rank > 2)
-    return Status::invalid(op, "strides", x.text() + " and " + y.text(), "such that spatial axes merge into two");
-  Layout* out[] = {&x, &y};
-  for (int i = 0; i < 2; ++i) {
-    const Layout& t = given[i];
-    const int channel = last ? t.rank - 1 : 1;
-    Layout four;
-    four.rank = 4;
-    four.shape = {t.shape[0], t.shape[channel], 1, 1};
-    four.stride = {t.stride[0], t.stride[channel], 1, 1};
-    for (int axis = 0; axis < space[i].rank; ++axis) {
-      const int to = 4 - space[i].rank + axis;
-      four.shape[to] = space[i].shape[axis];
-      four.stride[to] = space[i].stride[axis];
-    }
-    *out[i] = four;
-  }
+  Layout both[] = {x, y};
+  RIDGE_TRY(as_images(op, layout == BatchNormLayout::nhwc, both));
+  x = both[0];
+  y = both[1];
   return {};
 }
 

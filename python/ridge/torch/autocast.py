@@ -8,7 +8,17 @@ import torch
 
 PRODUCTS = frozenset({"gemm", "linear", "gemv", "conv2d", "dwconv", "attention"})
 IN_FLOAT32 = frozenset(
-    {"exp", "softmax", "log_softmax", "sum", "layer_norm", "rms_norm", "add_layer_norm", "add_rms_norm"}
+    {
+        "exp",
+        "softmax",
+        "log_softmax",
+        "sum",
+        "layer_norm",
+        "rms_norm",
+        "add_layer_norm",
+        "add_rms_norm",
+        "group_norm",
+    }
 )
 _FLOATS = frozenset({torch.float32, torch.float16, torch.bfloat16})
 

@@ -188,6 +188,15 @@ def _(call, dy, dsum):
     return gradients | {"residual": gradients["x"]}
 
 
+@formula("group_norm", keep=("x", "gamma", "beta"))
+def _(call, dy):
+    """With an activation its slope, which is why beta is kept."""
+    wanted = ["dx"] + [f"d{vector}" for vector in ("gamma", "beta") if call.needs[vector]]
+    options = {k: call.options[k] for k in ("groups", "eps", "activation", "layout") if k in call.options}
+    gradients = _ridge("group_norm_backward")(dy, call.x, call.gamma, call.beta, outputs=",".join(wanted), **options)
+    return {name[1:]: gradient for name, gradient in zip(wanted, gradients)}
+
+
 # ---- convolutions ---------------------------------------------------------------------------------------------------
 
 

@@ -102,6 +102,53 @@ add(
 )
 add("batch_norm_stats", inputs=_batch_norm_inputs, peer=_batch_norm_stats, cases=typed("f32 bf16", _PLANES))
 
+def _group_norm_names(case):
+    names = ["dy", "x", "gamma", "beta"] if is_backward(case) else ["x", "gamma", "beta"]
+    wanted = case.option("inputs", ",".join(names)).split(",")
+    return [name for name in names if name in wanted]
+
+
+def _group_norm_inputs(case, make):
+    """Parameters have x's type: PyTorch takes no others on a GPU."""
+    return [make(case["c"]) if name in ("gamma", "beta") else _image(case, make)[0] for name in _group_norm_names(case)]
+
+
+def _group_norm(case):
+    """PyTorch's norm, and the activation after it. In nhwc its memory is channels last, for which it has kernels."""
+    names, groups, eps = _group_norm_names(case), int(case.option("groups")), float(case.option("eps", 1e-5))
+    vectors = [name for name in names if name in ("gamma", "beta")]
+    activation = ACTIVATIONS.get(case.option("activation", "none"), lambda y: y)
+    last = case.option("layout") == "nhwc"
+    if is_backward(case) and (len(vectors) < 2 or case.option("outputs")):
+        raise NotImplementedError("the peer gives the gradients of x, gamma and beta")
+
+    def forward(x, *given):
+        of = dict(zip(vectors, given))
+        x = x.permute(0, 3, 1, 2) if last else x
+        y = activation(F.group_norm(x, groups, of.get("gamma"), of.get("beta"), eps))
+        return y.permute(0, 2, 3, 1) if last else y
+
+    return Gradient(forward) if is_backward(case) else forward
+
+
+_LATENTS = "n=2,c=320,h=64,w=64 n=2,c=640,h=32,w=32 n=2,c=1280,h=16,w=16 n=2,c=1280,h=8,w=8 n=32,c=512,h=64,w=64"
+add(
+    "group_norm",
+    inputs=_group_norm_inputs,
+    peer=_group_norm,
+    # dgamma and dbeta are sums over samples and pixels: by the size of such a sum
+    comparable=lambda case, outputs, inputs: [
+        x / math.sqrt(case["n"] * case["h"] * case["w"]) if x.dim() == 1 else x for x in outputs
+    ],
+    cases=tuple(
+        f"{dtype}:{size}:groups=32:activation=silu{layout}{direction}"
+        for dtype in ("bf16", "f32")
+        for layout in (":layout=nhwc", "")
+        for direction in ("", ":backward")
+        for size in _LATENTS.split()
+    ),
+)
+
 # ---- convolutions ----------------------------------------------------------------------------------------------------
 
 
