@@ -194,6 +194,7 @@ def _embedding_norm(table, indices, gamma=None, beta=None, *, mode="rms", eps=1e
 
 def _group_norm(x, gamma=None, beta=None, *, groups, eps=1e-5, activation="", layout="nchw"):
     x = x.movedim(-1, 1) if layout == "nhwc" else x
+    gamma = x.new_ones(x.shape[1]) if gamma is None else gamma  # without, PyTorch's gradient fails
     y = torch.nn.functional.group_norm(x, groups, gamma, beta, eps)
     if activation == "gelu_tanh":
         y = torch.nn.functional.gelu(y, approximate="tanh")
