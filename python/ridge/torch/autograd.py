@@ -11,11 +11,13 @@ FORMULAS = {}
 
 
 class Call:
-    """What a formula sees of the forward call: call.x, call.y (tensors by name, None if not given), call.options."""
+    """What a formula sees of the forward call: call.x, call.y (tensors by name, None if not given), call.options; and
+    call.shapes, of the inputs by name, also of those that are not kept."""
 
-    def __init__(self, op, tensors, options, needs):
+    def __init__(self, op, tensors, shapes, options, needs):
         self.__dict__.update(tensors)
         self.op = op
+        self.shapes = shapes
         self.options = options
         self.needs = needs  # {input name: whether its gradient is wanted}
 
