@@ -226,6 +226,17 @@ def _(call, dy):
     return gradients
 
 
+# ---- images ---------------------------------------------------------------------------------------------------------
+
+
+@formula("upsample", keep=())
+def _(call, dy):
+    """Of the image that was resized, its sides alone matter."""
+    options = {k: call.options[k] for k in ("mode", "align_corners", "layout") if k in call.options}
+    h, w = call.shapes["x"][1:3] if options.get("layout") == "nhwc" else call.shapes["x"][2:]
+    return {"x": _ridge("upsample_backward")(dy, h=int(h), w=int(w), **options)}
+
+
 # ---- tokens ---------------------------------------------------------------------------------------------------------
 
 

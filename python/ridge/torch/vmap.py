@@ -126,5 +126,6 @@ _RULES = {
     **dict.fromkeys(("sum", "mean", "max", "min", "argmax", "argmin"), _reduction),
     "gemm": _matrices,
     "conv2d": _images,
+    "upsample": _images,
     "attention": _sequences,
 }
