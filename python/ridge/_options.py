@@ -39,4 +39,7 @@ def annotation(option):
         return "int"
     if values in _NUMBERS:
         return f"str | Sequence[{_NUMBERS[values]}]"
-    return "int | str | Sequence[int]" if "h,w" in values else "str"
+    if "h,w" not in values:
+        return "str"
+    kind = "float" if values.startswith("number") else "int"
+    return f"{kind} | str | Sequence[{kind}]"

@@ -315,6 +315,43 @@ def pool(mean):
     return cases
 
 
+def resizing(mode, inputs, outputs, align_corners):
+    """The weights [outputs, inputs] of an axis: whole numbers say which two pixels an output lies between."""
+    weights = np.zeros((outputs, inputs))
+    for j in range(outputs):
+        if mode != "bilinear":
+            over, under = ((2 * j + 1) * inputs, 2 * outputs) if mode == "nearest_exact" else (j * inputs, outputs)
+            weights[j, over // under] = 1
+            continue
+        over, under = (2 * j + 1) * inputs - outputs, 2 * outputs
+        if align_corners:
+            over, under = (j * (inputs - 1), outputs - 1) if outputs > 1 else (0, 1)
+        first, rest = divmod(min(max(over, 0), (inputs - 1) * under), under)
+        weights[j, first] += 1 - rest / under
+        weights[j, min(first + 1, inputs - 1)] += rest / under
+    return weights
+
+
+def upsample(dtype, rng):
+    for h, w, oh, ow, options in [
+        (3, 8, 6, 16, {"scale": 2}),
+        (5, 7, 7, 14, {"scale": "1.5,2"}),
+        (5, 4, 3, 9, {"size": "3,9"}),
+        (1, 6, 1, 1, {"size": 1}),
+    ]:
+        for mode, align_corners in [("nearest", 0), ("nearest_exact", 0), ("bilinear", 0), ("bilinear", 1)]:
+            if mode == "bilinear" and dtype in ("i8", "u8"):
+                continue
+            for layout in ["nchw", "nhwc"]:
+                x = make(rng, dtype, *((2, 8, h, w) if layout == "nchw" else (2, h, w, 8)))
+                rows, columns = resizing(mode, h, oh, align_corners), resizing(mode, w, ow, align_corners)
+                sums = "ih,jw,nchw->ncij" if layout == "nchw" else "ih,jw,nhwc->nijc"
+                want = np.einsum(sums, rows, columns, double(x))
+                bound = 24 * computed_in(dtype) * np.abs(double(x)).max() if mode == "bilinear" else 0
+                more = {"align_corners": align_corners} if mode == "bilinear" else {}
+                yield Case((x,), options | {"mode": mode, "layout": layout} | more, (want,), (bound,))
+
+
 def batch_statistics(x, roundoff):
     """Mean and variance of each channel of [n, c, h, w], and how far off a float32 computation may be."""
     n, size = x.shape[0] * x.shape[2] * x.shape[3], np.abs(x).max()
@@ -722,6 +759,7 @@ OPERATORS = {
     "gemv": gemv,
     "max_pool2d": pool(False),
     "avg_pool2d": pool(True),
+    "upsample": upsample,
     "batch_norm": batch_norm(given=True),
     "batch_norm_stats": batch_norm_stats,
     "batch_norm_train": batch_norm(given=False),

@@ -203,6 +203,15 @@ def _group_norm(x, gamma=None, beta=None, *, groups, eps=1e-5, activation="", la
     return y.movedim(1, -1) if layout == "nhwc" else y
 
 
+def _upsample(x, *, size=None, scale=None, mode="nearest", align_corners=False, layout="nchw"):
+    x = x.permute(0, 3, 1, 2) if layout == "nhwc" else x
+    pair = [float(n) for n in (scale or size).split(",")]
+    sides = [math.floor(a * b) if scale else int(b) for a, b in zip(x.shape[2:], pair * (2 // len(pair)))]
+    more = {"align_corners": align_corners} if mode == "bilinear" else {}
+    y = torch.nn.functional.interpolate(x, size=sides, mode=mode.replace("_", "-"), **more)
+    return y.permute(0, 2, 3, 1) if layout == "nhwc" else y
+
+
 IN_FLOAT32 = {
     "conv2d": _conv2d,
     "dwconv": _dwconv,
@@ -211,6 +220,7 @@ IN_FLOAT32 = {
     "embedding": _embedding,
     "embedding_norm": _embedding_norm,
     "group_norm": _group_norm,
+    "upsample": _upsample,
 }
 NO_ARITHMETIC = ("lse", "max_q", "max_k", "math")  # options of the request alone
 

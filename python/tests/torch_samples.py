@@ -172,6 +172,17 @@ SAMPLES = {
     "permute": [({"x": (2, 3, 5)}, {}), ({"x": (2, 3, 5)}, {"axes": "2,0,1"}), ({"x": (2, 3, 5)}, {"axes": "-1,0,1"})],
     "max_pool2d": [({"x": (2, 3, 9, 8)}, {"r": 3, "stride": "2", "pad": "1"})],
     "avg_pool2d": [({"x": (2, 3, 9, 8)}, {"r": 3, "stride": "2", "pad": "1"})],
+    "upsample": [
+        ({"x": (2, 3, 5, 4)}, {"scale": "2"}),
+        ({"x": (1, 4, 3, 8)}, {"scale": "2", "mode": "bilinear", "layout": "nhwc"}),
+        ({"x": (2, 3, 5, 4)}, {"size": "9,3", "mode": "nearest_exact"}),
+        ({"x": (1, 2, 6, 5)}, {"scale": "1.5,2", "mode": "bilinear"}),
+        ({"x": (2, 1, 4, 6)}, {"size": "7", "mode": "bilinear", "align_corners": True}),
+    ],
+    "upsample_backward": [
+        ({"dy": (2, 3, 10, 8)}, {"h": 5, "w": 4}),
+        ({"dy": (1, 9, 7, 4)}, {"h": 4, "w": 5, "mode": "bilinear", "layout": "nhwc"}),
+    ],
     "gemm": [
         ({"a": (4, 6), "b": (6, 5)}, {}),
         ({"a": (6, 4), "b": (5, 6)}, {"layout": "tt", "alpha": 0.5}),

@@ -218,6 +218,23 @@ TEST_P(Offsets, Pool) {
   EXPECT_EQ(y.bf16_at(y.count() - 2), 0);
 }
 
+TEST_P(Offsets, Upsample) {
+  Tensor x = tensor({images, 64, side / 2, side / 2}), y = tensor({images, 64, side, side}, 0xff);
+  NEED(&x, &y);
+  x.put(x.count() - 1, to_bf16(8));
+  for (const char* mode : {"nearest", "bilinear"}) {
+    if (!run("upsample", {&x}, y, {{"scale", "2"}, {"mode", mode}}, device)) return;
+    EXPECT_EQ(y.bf16_at(y.count() - 1), 8) << mode;
+    EXPECT_EQ(y.bf16_at(y.count() - side * side - 1), 0) << mode;
+  }
+  const std::string sides = std::to_string(side / 2);  // the gradient of all zeros but one
+  ASSERT_TRUE(fill_bytes(y.view.data, device.id, 0, static_cast<std::size_t>(y.count()) * 2).ok());
+  y.put(y.count() - 1, to_bf16(8));
+  if (!run("upsample", {&y}, x, {{"backward", "1"}, {"h", sides}, {"w", sides}}, device)) return;
+  EXPECT_EQ(x.bf16_at(x.count() - 1), 8);
+  EXPECT_EQ(x.bf16_at(x.count() - 2), 0);
+}
+
 TEST_P(Offsets, Convolution) {
   Tensor x = tensor({images, 64, side, side}), w = tensor({8, 64, 1, 1}, byte_of_3),
          y = tensor({images, 8, side, side}, 0xff);

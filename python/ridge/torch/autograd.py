@@ -11,11 +11,13 @@ FORMULAS = {}
 
 
 class Call:
-    """What a formula sees of the forward call: call.x, call.y (tensors by name, None if not given), call.options."""
+    """What a formula sees of the forward call: call.x, call.y (tensors by name, None if not given), call.options; and
+    call.shapes, of the inputs by name, also of those that are not kept."""
 
-    def __init__(self, op, tensors, options, needs):
+    def __init__(self, op, tensors, shapes, options, needs):
         self.__dict__.update(tensors)
         self.op = op
+        self.shapes = shapes
         self.options = options
         self.needs = needs  # {input name: whether its gradient is wanted}
 
@@ -231,6 +233,17 @@ def _(call, dy):
     if call.needs["x"] or call.needs["w"]:
         gradients["x"], gradients["w"] = _ridge("conv2d_backward")(g, call.x, call.w, **geometry)
     return gradients
+
+
+# ---- images ---------------------------------------------------------------------------------------------------------
+
+
+@formula("upsample", keep=())
+def _(call, dy):
+    """Of the image that was resized, its sides alone matter."""
+    options = {k: call.options[k] for k in ("mode", "align_corners", "layout") if k in call.options}
+    h, w = call.shapes["x"][1:3] if options.get("layout") == "nhwc" else call.shapes["x"][2:]
+    return {"x": _ridge("upsample_backward")(dy, h=int(h), w=int(w), **options)}
 
 
 # ---- tokens ---------------------------------------------------------------------------------------------------------

@@ -82,6 +82,7 @@ def _node(op, names, returns_list, overload):
         known = dict(zip(names, tensors)) | dict(zip(op.outputs, outputs))
         ctx.set_materialize_grads(False)  # zeros for an output that nothing came from need not be read
         ctx.options = given_options(options)
+        ctx.shapes = {name: tensor.shape for name, tensor in zip(names, tensors) if tensor is not None}
         ctx.save_for_backward(*(known.get(name) for name in keep))
         return outputs if returns_list or len(op.outputs) > 1 else output
 
@@ -92,7 +93,8 @@ def _node(op, names, returns_list, overload):
         if all(gradient is None for gradient in gradients):
             return (None,) * len(ctx.needs_input_grad)
         needs = dict.fromkeys(names, False) | dict(zip(names, needed))
-        found = formula(Call(op.name, dict(zip(keep, ctx.saved_tensors)), ctx.options, needs), *gradients)
+        kept = dict(zip(keep, ctx.saved_tensors))
+        found = formula(Call(op.name, kept, ctx.shapes, ctx.options, needs), *gradients)
         return None, None, *(found.get(name) if needs[name] else None for name in names[: len(needed)])
 
     methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}

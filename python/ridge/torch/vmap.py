@@ -125,6 +125,6 @@ _RULES = {
     "mul": _binary,
     **dict.fromkeys(("sum", "mean", "max", "min", "argmax", "argmin"), _reduction),
     "gemm": _matrices,
-    **dict.fromkeys(("conv2d", "group_norm"), _images),
+    **dict.fromkeys(("conv2d", "group_norm", "upsample"), _images),
     "attention": _sequences,
 }

@@ -62,6 +62,52 @@ for _name, _function in {"max_pool2d": F.max_pool2d, "avg_pool2d": F.avg_pool2d}
     )
 
 
+def _resized(case):
+    """The sides of y."""
+    if case.option("size") is not None:
+        return pair(case, "size", 0)
+    scale = [float(number) for number in case.option("scale").split(",")]
+    return [math.floor(side * by) for side, by in zip((case["h"], case["w"]), scale * (2 // len(scale)))]
+
+
+def _image_or_gradient(case, make):
+    if not is_backward(case):
+        return _image(case, make)
+    n, c, (h, w) = case["n"], case["c"], _resized(case)
+    return [make(n, h, w, c) if case.option("layout") == "nhwc" else make(n, c, h, w)]
+
+
+def _upsample(case):
+    """By the sizes, for a scale too. The gradient is that of an image that nobody fills: its sides alone matter."""
+    size, mode = _resized(case), case.option("mode", "nearest").replace("_", "-")
+    more = {"align_corners": case.option("align_corners", "0") != "0"} if mode == "bilinear" else {}
+    forward = _channels_first(case, lambda x: F.interpolate(x, size=size, mode=mode, **more))
+    n, c, h, w = (case[key] for key in "nchw")
+    shape = (n, h, w, c) if case.option("layout") == "nhwc" else (n, c, h, w)
+    return Gradient(forward, lambda dy: ([dy], [dy.new_empty(shape)])) if is_backward(case) else forward
+
+
+add(
+    "upsample",
+    inputs=_image_or_gradient,
+    peer=_upsample,
+    axis="c",
+    cases=tuple(
+        f"{case}{direction}"
+        for direction in ("", ":backward")
+        for case in (
+            "bf16:n=2,c=1280,h=16,w=16:scale=2",
+            "bf16:n=1,c=512,h=256,w=256:scale=2",
+            "bf16:n=1,c=512,h=256,w=256:scale=2:layout=nhwc",
+            "bf16:n=1,c=512,h=256,w=256:scale=2:mode=bilinear",
+            "bf16:n=1,c=512,h=256,w=256:scale=2:mode=bilinear:layout=nhwc",
+            "f16:n=32,c=256,h=20,w=20:scale=2",
+            "f32:n=8,c=21,h=65,w=65:scale=7.9:mode=bilinear",
+        )
+    ),
+)
+
+
 def _batch_norm_inputs(case, make):
     parameters = [make(case["c"], dtype=torch.float32) for _ in range(4 if case.op == "batch_norm" else 2)]
     if case.op == "batch_norm":
