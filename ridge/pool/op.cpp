@@ -1,4 +1,4 @@
-// max_pool2d and avg_pool2d by name.
+// max_pool2d, avg_pool2d and adaptive_avg_pool2d by name.
 #include <ridge/core/op.hpp>
 #include <ridge/pool/families.hpp>
 #include <ridge/pool/request.hpp>
@@ -29,21 +29,28 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
   });
 }
 
-template <Pool F> static OpInfo info(std::string_view summary) {
+template <Pool F> static std::vector<OptionInfo> options_of() {
+  const OptionInfo layout{"layout", "nchw|nhwc", "of x and y", "nchw"};
+  if (F == Pool::adaptive_avg) return {{"size", "n or h,w", "rows and columns of y", {}, true}, layout};
   std::vector<OptionInfo> options{{"r", "rows", "of the window", {}, true},
                                   {"s", "columns", "of the window; default r"},
                                   {"stride", "n or h,w", "", "1"},
-                                  {"pad", "n or h,w", "on either side", "0"},
-                                  {"layout", "nchw|nhwc", "of x and y", "nchw"}};
+                                  {"pad", "n, h,w or top,left,bottom,right", "on either side", "0"},
+                                  layout,
+                                  {"ceil_mode", "0|1", "rounds the numbers of windows up", "0"}};
   if (F == Pool::max) options.push_back({"dilation", "n or h,w", "", "1"});
   else options.push_back({"count_include_pad", "0|1", "whether padding counts, as zeros", "1"});
+  return options;
+}
+
+template <Pool F> static OpInfo info(std::string_view summary) {
   return {.name = name(F),
           .family = "pool",
           .summary = summary,
           .inputs = {"x"},
           .outputs = {"y"},
           .dtypes = {f32, f16, bf16},
-          .options = std::move(options),
+          .options = options_of<F>(),
           .variants = variant_infos(variants, [](const Variant& row) { return family_of(row).lesson(row); }),
           .infer = infer<F>,
           .plan = plan_by_name<F>};
@@ -52,6 +59,7 @@ template <Pool F> static OpInfo info(std::string_view summary) {
 static const RegisterOp registered[] = {
     RegisterOp(info<Pool::max>("the greatest of each window of a plane; NaN passes through")),
     RegisterOp(info<Pool::avg>("the mean of each window of a plane")),
+    RegisterOp(info<Pool::adaptive_avg>("the mean of each window of a plane, of as many windows as asked for")),
 };
 
 }  // namespace ridge

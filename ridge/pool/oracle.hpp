@@ -29,4 +29,22 @@ struct WindowOracle {
   }
 };
 
+// Number of a window's taps along one axis, from `first` on, that lie within the input and this much padding.
+inline std::int64_t taps_within(std::int64_t first, std::int64_t taps, std::int64_t before, std::int64_t inputs,
+                                std::int64_t after) {
+  std::int64_t within = 0;
+  for (std::int64_t tap = first; tap < first + taps; ++tap) within += tap >= -before && tap < inputs + after;
+  return within;
+}
+
+// Where window o of `outputs` of adaptive pooling begins and ends: o inputs / outputs and (o + 1) inputs / outputs,
+// rounded outwards.
+struct AdaptiveOracle {
+  std::int64_t begin = 0, end = 0;
+  AdaptiveOracle(std::int64_t o, std::int64_t inputs, std::int64_t outputs) {
+    while ((begin + 1) * outputs <= o * inputs) ++begin;
+    while (end * outputs < (o + 1) * inputs) ++end;
+  }
+};
+
 }  // namespace ridge::pool_detail

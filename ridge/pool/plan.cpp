@@ -12,27 +12,46 @@ namespace ridge {
 
 using namespace pool_detail;
 
-std::string_view name(Pool function) { return function == Pool::max ? "max_pool2d" : "avg_pool2d"; }
+std::string_view name(Pool function) {
+  constexpr std::string_view names[] = {"max_pool2d", "avg_pool2d", "adaptive_avg_pool2d"};
+  return names[static_cast<int>(function)];
+}
+
+static constexpr std::int64_t most_along = std::int64_t{1} << 30;  // sums of two of them never overflow
 
 static Status validate(Pool function, const PoolWindow& window, std::int64_t h, std::int64_t w) {
-  constexpr std::int64_t most = std::int64_t{1} << 30;  // sums of two of them never overflow
   const std::string_view op = name(function);
-  const auto check = [&](const char* key, const PoolPair& pair, std::int64_t least) {
-    if (std::min(pair.h, pair.w) >= least && std::max(pair.h, pair.w) < most) return Status{};
-    return Status::invalid(op, key, text(pair), "at least " + std::to_string(least) + " and below 2^30");
+  const auto check = [&](const char* key, const auto& given, std::int64_t least, std::int64_t most, std::int64_t from) {
+    if (least >= from && most < most_along) return Status{};
+    return Status::invalid(op, key, text(given), "at least " + std::to_string(from) + " and below 2^30");
   };
-  RIDGE_TRY(check("window", window.size, 1));
-  RIDGE_TRY(check("stride", window.stride, 1));
-  RIDGE_TRY(check("dilation", window.dilation, 1));
-  RIDGE_TRY(check("pad", window.pad, 0));
-  if (function == Pool::avg && window.dilation != PoolPair{})
+  const auto check_pair = [&](const char* key, const PoolPair& pair) {
+    return check(key, pair, std::min(pair.h, pair.w), std::max(pair.h, pair.w), 1);
+  };
+  const PoolPad& pad = window.pad;
+  RIDGE_TRY(check_pair("window", window.size));
+  RIDGE_TRY(check_pair("stride", window.stride));
+  RIDGE_TRY(check_pair("dilation", window.dilation));
+  const auto [least, most] = std::minmax({pad.top, pad.left, pad.bottom, pad.right});
+  RIDGE_TRY(check("pad", pad, least, most, 0));
+  if (function != Pool::max && window.dilation != PoolPair{})
     return Status::invalid(op, "dilation", text(window.dilation), "1: a mean has no dilation");
   const PoolPair extent = window.extent();
-  if (window.pad.h >= extent.h || window.pad.w >= extent.w)
-    return Status::invalid(op, "pad", text(window.pad), "below the window's extent, " + text(extent));
-  const PoolPair padded{h + 2 * window.pad.h, w + 2 * window.pad.w};
+  if (std::max(pad.top, pad.bottom) >= extent.h || std::max(pad.left, pad.right) >= extent.w)
+    return Status::invalid(op, "pad", text(pad), "below the window's extent, " + text(extent));
+  const PoolPair padded{h + pad.top + pad.bottom, w + pad.left + pad.right};
   if (padded.h < extent.h || padded.w < extent.w)
     return Status::invalid(op, "window", "of extent " + text(extent), "within the padded input, " + text(padded));
+  return {};
+}
+
+// Of adaptive pooling from h x w inputs.
+static Status validate_adaptive(const PoolPair& outputs, std::int64_t h, std::int64_t w) {
+  const std::string_view op = name(Pool::adaptive_avg);
+  if (std::min(outputs.h, outputs.w) < 1 || std::max(outputs.h, outputs.w) >= most_along)
+    return Status::invalid(op, "size", text(outputs), "at least 1 and below 2^30");
+  if (std::max(h, w) >= most_along)
+    return Status::invalid(op, "the size of a plane", text(PoolPair{h, w}), "below 2^30 along each side");
   return {};
 }
 
@@ -55,10 +74,29 @@ Result<std::vector<std::int64_t>> pool_shape(Pool function, const PoolWindow& wi
                            layout == PoolLayout::nchw ? "of 4 axes, n c h w" : "of 4 axes, n h w c");
   const Layout t = as_nchw(x, layout);
   RIDGE_TRY(check_extent(name(function), "x", x));
-  RIDGE_TRY(validate(function, window, t.shape[2], t.shape[3]));
-  const auto [oh, ow] = window.outputs(t.shape[2], t.shape[3]);
+  const bool adaptive = function == Pool::adaptive_avg;
+  RIDGE_TRY(adaptive ? validate_adaptive(window.size, t.shape[2], t.shape[3])
+                     : validate(function, window, t.shape[2], t.shape[3]));
+  const auto [oh, ow] = adaptive ? window.size : window.outputs(t.shape[2], t.shape[3]);
   if (layout == PoolLayout::nchw) return std::vector<std::int64_t>{t.shape[0], t.shape[1], oh, ow};
   return std::vector<std::int64_t>{t.shape[0], oh, ow, t.shape[1]};
+}
+
+// A problem with its windows, from tensors of its shapes.
+static PoolProblem problem_of(Pool function, DType dtype, const PoolWindow& window, PoolLayout layout, const Layout& x,
+                              const Layout& y) {
+  PoolProblem p{.function = function,
+                .dtype = dtype,
+                .window = window,
+                .layout = layout,
+                .x = as_nchw(x, layout),
+                .y = as_nchw(y, layout)};
+  if (function != Pool::adaptive_avg) return p;
+  const std::int64_t h = p.x.shape[2], w = p.x.shape[3], oh = p.y.shape[2], ow = p.y.shape[3];
+  p.window = {.size = {ceil_div(std::max<std::int64_t>(h, 1), oh), ceil_div(std::max<std::int64_t>(w, 1), ow)}};
+  p.uneven = h == 0 || w == 0 || h % oh != 0 || w % ow != 0;
+  if (!p.uneven) p.window.stride = p.window.size;
+  return p;
 }
 
 Result<PoolProblem> PoolProblem::contiguous(Pool function, DType dtype, const PoolWindow& window, PoolLayout layout,
@@ -66,13 +104,20 @@ Result<PoolProblem> PoolProblem::contiguous(Pool function, DType dtype, const Po
   const Layout x = layout == PoolLayout::nchw ? Layout::contiguous({n, c, h, w}) : Layout::contiguous({n, h, w, c});
   auto shape = pool_shape(function, window, layout, x);
   if (!shape) return shape.error();
-  return PoolProblem{function, dtype, window, layout, as_nchw(x, layout), as_nchw(Layout::contiguous(*shape), layout)};
+  return problem_of(function, dtype, window, layout, x, Layout::contiguous(*shape));
+}
+
+// What the shape of y says of adaptive windows; others are as given.
+static PoolWindow asked_window(Pool function, const PoolWindow& window, PoolLayout layout, const Layout& y) {
+  if (function != Pool::adaptive_avg || y.rank != 4) return window;
+  const Layout t = as_nchw(y, layout);
+  return {.size = {t.shape[2], t.shape[3]}};
 }
 
 Result<PoolProblem> PoolProblem::of(Pool function, const PoolWindow& window, PoolLayout layout, const TensorView& x,
                                     const TensorView& y) {
   const std::string_view op = name(function);
-  auto shape = pool_shape(function, window, layout, x.layout);
+  auto shape = pool_shape(function, asked_window(function, window, layout, y.layout), layout, x.layout);
   if (!shape) return shape.error();
   const Layout expected = Layout::contiguous(*shape);
   if (y.dtype != x.dtype)
@@ -82,20 +127,19 @@ Result<PoolProblem> PoolProblem::of(Pool function, const PoolWindow& window, Poo
   RIDGE_TRY(check_data(op, "x", x));
   RIDGE_TRY(check_data(op, "y", y));
   RIDGE_TRY(check_no_overlap(op, "y", y, "x", x));
-  return PoolProblem{function,
-                     x.dtype,
-                     window,
-                     layout,
-                     as_nchw(x.layout, layout),
-                     as_nchw(y.layout, layout),
-                     alignment_of(x.data),
-                     alignment_of(y.data)};
+  PoolProblem p = problem_of(function, x.dtype, window, layout, x.layout, y.layout);
+  p.align_x = alignment_of(x.data);
+  p.align_y = alignment_of(y.data);
+  return p;
 }
 
 std::string PoolProblem::text() const {
-  return std::string(name(dtype)) + " " + Layout::contiguous(std::span(x.shape.data(), 4)).text() +
-         (layout == PoolLayout::nhwc ? " nhwc" : "") + " window " + pool_detail::text(window.size) + " stride " +
-         pool_detail::text(window.stride) + " pad " + pool_detail::text(window.pad);
+  std::string s = std::string(name(dtype)) + " " + Layout::contiguous(std::span(x.shape.data(), 4)).text() +
+                  (layout == PoolLayout::nhwc ? " nhwc" : "");
+  if (function == Pool::adaptive_avg) return s + " to " + pool_detail::text(PoolPair{y.shape[2], y.shape[3]});
+  s += " window " + pool_detail::text(window.size) + " stride " + pool_detail::text(window.stride) + " pad " +
+       pool_detail::text(window.pad);
+  return s + (window.ceil_mode ? " ceil_mode" : "");
 }
 
 static Status validate(const PoolProblem& p) {
@@ -104,6 +148,8 @@ static Status validate(const PoolProblem& p) {
   RIDGE_TRY(check_extent(op, "x", p.x));
   RIDGE_TRY(check_extent(op, "y", p.y));
   RIDGE_TRY(check_elements_apart(op, "y", p.y));
+  if (p.function == Pool::adaptive_avg)
+    return validate_adaptive({p.y.shape[2], p.y.shape[3]}, p.x.shape[2], p.x.shape[3]);
   return validate(p.function, p.window, p.x.shape[2], p.x.shape[3]);
 }
 
@@ -175,6 +221,9 @@ void max_pool2d(const TensorView& x, const TensorView& y, const PoolWindow& wind
 }
 void avg_pool2d(const TensorView& x, const TensorView& y, const PoolWindow& window, PoolLayout layout, Stream stream) {
   plan_and_run(Pool::avg, window, layout, x, y, stream);
+}
+void adaptive_avg_pool2d(const TensorView& x, const TensorView& y, PoolLayout layout, Stream stream) {
+  plan_and_run(Pool::adaptive_avg, {}, layout, x, y, stream);
 }
 
 }  // namespace ridge

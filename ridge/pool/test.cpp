@@ -1,7 +1,6 @@
 #include <ridge/check/gtest_cases.hpp>
 #include <ridge/core/divider.hpp>
-#include <ridge/pool/pool.hpp>
-#include <ridge/pool/variants.hpp>
+#include <ridge/pool/problem.hpp>
 
 #include <gtest/gtest.h>
 
@@ -13,7 +12,7 @@ namespace {
 
 using pool_detail::variants;
 
-const check::TestCasesOf cases{"max_pool2d", "avg_pool2d"};
+const check::TestCasesOf cases{"max_pool2d", "avg_pool2d", "adaptive_avg_pool2d"};
 
 constexpr PoolWindow three{.size = {3, 3}, .pad = {1, 1}};
 constexpr PoolWindow three_by_two{.size = {3, 3}, .stride = {2, 2}, .pad = {1, 1}};
@@ -54,6 +53,62 @@ TEST(PoolPlan, WorkThatThirtyOneBitsDoNotCountIsLeftToOtherRows) {
   EXPECT_NE(chosen(*p).find("y.shape is"), std::string::npos);
 }
 
+TEST(PoolWindow, NumbersOfWindowsAreRoundedAsAsked) {
+  const auto outputs = [](PoolWindow window, std::int64_t h, std::int64_t w, bool ceil_mode) {
+    window.ceil_mode = ceil_mode;
+    return pool_detail::text(window.outputs(h, w));
+  };
+  const PoolWindow halves{.size = {2, 2}, .stride = {2, 2}};
+  EXPECT_EQ(outputs(halves, 7, 8, false), "3x4");
+  EXPECT_EQ(outputs(halves, 7, 8, true), "4x4");
+  // A third window would begin at 8, behind 6 inputs and one above them, but not behind 8 and one on their left.
+  const PoolWindow far{.size = {2, 2}, .stride = {4, 4}, .pad = {1, 1}};
+  EXPECT_EQ(outputs(far, 6, 8, true), "2x3");
+  EXPECT_EQ(outputs(far, 6, 8, false), "2x3");
+  EXPECT_EQ(outputs({.size = {2, 2}, .stride = {3, 3}, .pad = {0, 1}}, 3, 5, true), "1x2");
+  EXPECT_EQ(outputs({.size = {3, 3}, .stride = {2, 2}, .pad = {0, 0, 1, 1}}, 8, 9, false), "4x4");
+  EXPECT_EQ(outputs({.size = {3, 3}, .stride = {2, 2}, .pad = {1, 0, 0, 2}}, 8, 9, false), "4x5");
+}
+
+TEST(PoolWindow, PaddingOfTwoNumbersIsOnBothSides) {
+  EXPECT_EQ((PoolPad{1, 2}), (PoolPad{1, 2, 1, 2}));
+  EXPECT_EQ(pool_detail::text(PoolPad{1, 2}), "1x2");
+  EXPECT_EQ(pool_detail::text(PoolPad{1, 2, 1, 0}), "1,2,1,0");
+}
+
+TEST(PoolPlan, PaddingBehindTheInputChangesNoRow) {
+  EXPECT_EQ(chosen(problem({.size = {3, 3}, .pad = {1, 1, 2, 2}})), "tile_3x3s1");
+  EXPECT_EQ(chosen(problem({.size = {3, 3}, .stride = {2, 2}, .pad = {0, 0, 1, 1}})), "column_3x3s2");
+  EXPECT_EQ(chosen(problem({.size = {2, 2}, .stride = {2, 2}, .ceil_mode = true})), "tile_2x2s2");
+}
+
+TEST(PoolPlan, TheDivisorIsClippedOnlyWhereWindowsReachBeyondPadding) {
+  const auto of = [](Pool function, const PoolWindow& window, std::int64_t h) {
+    return *PoolProblem::contiguous(function, f32, window, PoolLayout::nchw, 1, 1, h, 16);
+  };
+  const PoolWindow padded{.size = {3, 3}, .stride = {2, 2}, .pad = {1, 1}, .ceil_mode = true};
+  const PoolWindow bare{.size = {3, 3}, .stride = {2, 2}, .ceil_mode = true};
+  EXPECT_TRUE(pool_detail::clips(of(Pool::avg, padded, 8)));
+  EXPECT_FALSE(pool_detail::clips(of(Pool::max, padded, 8)));
+  EXPECT_FALSE(pool_detail::clips(of(Pool::avg, bare, 8)));  // it counts inputs
+  EXPECT_FALSE(pool_detail::counts_padding(of(Pool::avg, bare, 8)));
+  EXPECT_TRUE(pool_detail::counts_padding(of(Pool::avg, {.size = {3, 3}, .stride = {2, 2}}, 8)));
+  EXPECT_NE(chosen(of(Pool::avg, padded, 8)).substr(0, 4), "tile");
+}
+
+TEST(PoolPlan, AdaptiveWindowsOfOneSizeAreThoseOfAStride) {
+  const auto of = [](PoolPair size, PoolLayout layout, std::int64_t h) {
+    return *PoolProblem::contiguous(Pool::adaptive_avg, bf16, {.size = size}, layout, 32, 512, h, h);
+  };
+  EXPECT_EQ(chosen(of({8, 8}, PoolLayout::nchw, 16)), "tile_2x2s2");
+  EXPECT_EQ(chosen(of({7, 7}, PoolLayout::nhwc, 14)), "channels");
+  EXPECT_EQ(chosen(of({7, 7}, PoolLayout::nchw, 15)), "adaptive");
+  EXPECT_EQ(chosen(of({7, 7}, PoolLayout::nhwc, 15)), "adaptive_channels");
+  EXPECT_EQ(chosen(of({1, 1}, PoolLayout::nchw, 7)).substr(0, 7), "global_");
+  EXPECT_EQ(chosen(of({1, 1}, PoolLayout::nchw, 112)).substr(0, 7), "global_");
+  EXPECT_EQ(chosen(of({1, 1}, PoolLayout::nhwc, 7)), "global_channels");
+}
+
 TEST(PoolPlan, ARefusalSaysWhy) {
   auto p = PoolProblem::contiguous(Pool::max, f32, {.size = {5, 3}}, PoolLayout::nchw, 1, 1, 4, 8);
   EXPECT_EQ(p.error().message(), "max_pool2d: window is of extent 5x3; it must be within the padded input, 4x8");
@@ -63,6 +118,10 @@ TEST(PoolPlan, ARefusalSaysWhy) {
   EXPECT_EQ(p.error().message(), "max_pool2d: pad is 2x0; it must be below the window's extent, 2x2");
   p = PoolProblem::contiguous(Pool::avg, f32, {.size = {2, 2}, .dilation = {2, 2}}, PoolLayout::nchw, 1, 1, 4, 8);
   EXPECT_EQ(p.error().message(), "avg_pool2d: dilation is 2x2; it must be 1: a mean has no dilation");
+  p = PoolProblem::contiguous(Pool::max, f32, {.size = {2, 2}, .pad = {0, 0, 2, 0}}, PoolLayout::nchw, 1, 1, 4, 8);
+  EXPECT_EQ(p.error().message(), "max_pool2d: pad is 0,0,2,0; it must be below the window's extent, 2x2");
+  p = PoolProblem::contiguous(Pool::adaptive_avg, f32, {.size = {0, 2}}, PoolLayout::nchw, 1, 1, 4, 8);
+  EXPECT_EQ(p.error().message(), "adaptive_avg_pool2d: size is 0x2; it must be at least 1 and below 2^30");
   auto plan =
       plan_pool(*PoolProblem::contiguous(Pool::max, i32, three, PoolLayout::nchw, 1, 1, 4, 8), *device_model("H200"));
   EXPECT_EQ(plan.error().message(), "max_pool2d: dtype is i32; it must be one of f32 f16 bf16");
@@ -81,6 +140,15 @@ TEST(Pool, OneLine) {
   avg_pool2d(view(x.data(), {1, 1, 3, 3}), view(mean.data(), {1, 1, 2, 2}), {.size = {2, 2}});
   EXPECT_EQ(mean[0], 3);
   EXPECT_EQ(mean[1], 4);
+}
+
+TEST(Pool, OneLineOfAdaptiveWindows) {
+  std::vector<float> x{1, 2, 3, 4, 5, 6}, y(2), all(1);
+  adaptive_avg_pool2d(view(x.data(), {1, 1, 2, 3}), view(y.data(), {1, 1, 1, 2}));  // columns 0 to 1, and 1 to 2
+  EXPECT_EQ(y[0], 3);
+  EXPECT_EQ(y[1], 4);
+  adaptive_avg_pool2d(view(x.data(), {1, 1, 2, 3}), view(all.data(), {1, 1, 1, 1}));
+  EXPECT_EQ(all[0], 3.5f);
 }
 
 TEST(Pool, OverlapIsRefused) {

@@ -1,5 +1,5 @@
 // The table of pooling kernels. A row's family says what its kernel needs, accepts and costs, in the header beside its
-// .cuh: naive, shared, column, tile, channels.
+// .cuh: naive, shared, column, tile, channels; of adaptive pooling adaptive, global_planes, global_channels.
 #pragma once
 #include <ridge/pool/pool.hpp>
 
@@ -10,13 +10,16 @@ namespace ridge::pool_detail {
 
 // In the order of `families` (families.hpp).
 enum class Algorithm : std::uint8_t {
-  naive,     // a thread per output, any strides
-  shared,    // the inputs of a tile of outputs in shared memory, any strides
-  column,    // a column of outputs in each thread's registers, any strides
-  tile,      // a tile of outputs in each thread's registers, rows on 16 bytes
-  channels,  // 16 bytes of neighbouring channels per thread
+  naive,            // a thread per output, any strides
+  shared,           // the inputs of a tile of outputs in shared memory, any strides
+  column,           // a column of outputs in each thread's registers, any strides
+  tile,             // a tile of outputs in each thread's registers, rows on 16 bytes
+  channels,         // 16 bytes of neighbouring channels per thread
+  adaptive,         // windows of adaptive pooling: an output or 16 bytes of channels per thread
+  global_planes,    // one window per plane: lanes along it
+  global_channels,  // one window per plane: lanes along channels, then along pixels
 };
-inline constexpr int algorithm_count = 5;
+inline constexpr int algorithm_count = 8;
 
 struct Config {
   Algorithm algorithm = Algorithm::naive;
@@ -27,6 +30,9 @@ struct Config {
   int columns = 1;                    // channels: columns of outputs per thread
   int below = 1, below_16bit = 1;     // channels: consecutive threads down a column of outputs
   int blocks_per_sm = 1;              // minimum occupancy requested from the compiler
+  bool vectorized = false;            // adaptive: 16 bytes of channels per thread
+  int lanes = 1;                      // global_planes: threads of a plane
+  int loads = 4;                      // global_*: a thread's loads before the first use
   bool operator==(const Config&) const = default;
 };
 
@@ -56,6 +62,14 @@ inline constexpr Variant variants[] = {
      {.algorithm = Algorithm::channels, .size = 3, .rows_in_flight = 3, .below = 4, .below_16bit = 4}},
     {"channels_3x3s1", "4 x 2 outputs: 24 loads instead of 72, each input row reduced once",
      {.algorithm = Algorithm::channels, .threads = 128, .size = 3, .stride = 1, .rows_in_flight = 5, .rows = 4, .columns = 2, .below_16bit = 2}},
+    {"adaptive", "windows of several sizes, a thread per output; any strides", {.algorithm = Algorithm::adaptive}, Role::fallback},
+    {"adaptive_channels", "channels innermost: 16 bytes of them per thread",
+     {.algorithm = Algorithm::adaptive, .vectorized = true}},
+    {"global_8", "one window per plane: eight lanes of a warp along it", {.algorithm = Algorithm::global_planes, .lanes = 8, .loads = 8}},
+    {"global_32", "the same, a warp per plane", {.algorithm = Algorithm::global_planes, .lanes = 32, .loads = 8}},
+    {"global_256", "the same, a block per plane", {.algorithm = Algorithm::global_planes, .lanes = 256, .loads = 8}},
+    {"global_channels", "the same, channels innermost: 16 bytes of them per lane, and several lanes along the pixels",
+     {.algorithm = Algorithm::global_channels, .loads = 8}},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));

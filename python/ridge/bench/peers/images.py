@@ -36,18 +36,25 @@ def pair(case, key, otherwise):
     return numbers * (2 // len(numbers))
 
 
+def sides(case):
+    """Padding as top, left, bottom, right, from `1`, `1,2` or four numbers."""
+    pads = [int(pad) for pad in case.option("pad", "0").split(",")]
+    return pads if len(pads) == 4 else (pads * (2 // len(pads))) * 2
+
+
 def _pooling(function):
     def peer(case):
+        top, left, bottom, right = sides(case)
+        if (top, left) != (bottom, right):
+            raise NotImplementedError("PyTorch pads both sides alike")
         window = [case["r"], case.get("s", case["r"])]
-        more = (
-            {"dilation": pair(case, "dilation", 1)}
-            if function is F.max_pool2d
-            else {"count_include_pad": case.option("count_include_pad") != "0"}
-        )
-
-        return _channels_first(
-            case, lambda x: function(x, window, stride=pair(case, "stride", 1), padding=pair(case, "pad", 0), **more)
-        )
+        more = {"stride": pair(case, "stride", 1), "padding": [top, left]}
+        more["ceil_mode"] = case.option("ceil_mode", "0") != "0"
+        if function is F.max_pool2d:
+            more["dilation"] = pair(case, "dilation", 1)
+        else:
+            more["count_include_pad"] = case.option("count_include_pad") != "0"
+        return _channels_first(case, lambda x: function(x, window, **more))
 
     return peer
 
@@ -58,8 +65,29 @@ for _name, _function in {"max_pool2d": F.max_pool2d, "avg_pool2d": F.avg_pool2d}
         inputs=_image,
         peer=_pooling(_function),
         cases=typed("f32 f16", "n=32,c=64,h=112,w=112,r=3")
-        + ("f32:n=32,c=64,h=112,w=112,r=3:stride=2:pad=1", "f16:n=32,c=64,h=112,w=112,r=3:stride=2:pad=1:layout=nhwc"),
+        + (
+            "f32:n=32,c=64,h=112,w=112,r=3:stride=2:pad=1",
+            "f16:n=32,c=64,h=112,w=112,r=3:stride=2:pad=1:layout=nhwc",
+            "f32:n=32,c=64,h=112,w=112,r=3:stride=2:ceil_mode",
+        ),
     )
+
+
+def _adaptive_pooling(case):
+    size = pair(case, "size", 1)
+    return _channels_first(case, lambda x: F.adaptive_avg_pool2d(x, size))
+
+
+add(
+    "adaptive_avg_pool2d",
+    inputs=_image,
+    peer=_adaptive_pooling,
+    cases=typed(
+        "f32 bf16",
+        "n=32,c=2048,h=7,w=7:size=1 n=32,c=2048,h=7,w=7:size=1:layout=nhwc n=32,c=64,h=112,w=112:size=1 "
+        "n=32,c=512,h=14,w=14:size=7",
+    ),
+)
 
 
 def _batch_norm_inputs(case, make):
@@ -120,8 +148,7 @@ def _conv2d_sizes(case):
 
 def _conv2d_padding(case):
     """Left, right, top, bottom, which is the order of F.pad."""
-    pads = [int(pad) for pad in case.option("pad", "0").split(",")]
-    top, left, bottom, right = pads if len(pads) == 4 else (pads * (2 // len(pads))) * 2
+    top, left, bottom, right = sides(case)
     return [left, right, top, bottom]
 
 
