@@ -173,6 +173,11 @@ SAMPLES = {
         ({"x": (2, 3, 8, 6)}, {"size": "1"}),
         ({"x": (2, 7, 9, 3)}, {"size": "3,4", "layout": "nhwc"}),
     ],
+    "max_pool2d_backward": [
+        ({"dy": (2, 3, 5, 4), "x": (2, 3, 9, 8), "y": (2, 3, 5, 4)}, {"r": 3, "stride": "2", "pad": "1"})
+    ],
+    "avg_pool2d_backward": [({"dy": (2, 3, 5, 4)}, {"r": 3, "stride": "2", "pad": "1", "h": 9, "w": 8})],
+    "adaptive_avg_pool2d_backward": [({"dy": (2, 3, 4, 5)}, {"size": "3,4", "layout": "nhwc", "h": 7, "w": 9})],
     "gemm": [
         ({"a": (4, 6), "b": (6, 5)}, {}),
         ({"a": (6, 4), "b": (5, 6)}, {"layout": "tt", "alpha": 0.5}),

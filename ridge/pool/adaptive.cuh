@@ -15,11 +15,11 @@ struct AdaptiveShape {  // sizes h and w of x; sizes of y and strides of both, a
 };
 
 // y[n, c, i, j] = mean of the window's x                x: [n, c, h, w]  y: [n, c, oh, ow], any strides
-// Preconditions: gridDim.x * threads covers y's vectors of channels; h oh and w ow below 2^62; vectorized:
-// refuse_channels() is empty. Threads are ordered along y's innermost axis.
+// Preconditions: gridDim.x * threads covers y's vectors of channels; h oh and w ow below 2^62; vectors of
+// channels: refuse_channels() is empty. Threads are ordered along y's innermost axis.
 template <class Policy, class T>
 __global__ void __launch_bounds__(Policy::config.threads) pool_adaptive(const T* x, T* y, AdaptiveShape p) {
-  constexpr int V = elements_at_once<T, Policy::config.vectorized>;
+  constexpr int V = elements_at_once<T, Policy::config.vectors>;
   std::uint64_t rest = std::uint64_t{blockIdx.x} * Policy::config.threads + threadIdx.x;
   std::int64_t at[4];  // n, c, i, j
   const auto take = [&](int axis) {
@@ -57,7 +57,7 @@ template <class Policy, class T> static Status launch(const Call<T>& call) {
   const PoolProblem& p = call.plan.problem;
   AdaptiveShape s{.h = p.x.shape[2], .w = p.x.shape[3], .channels_innermost = p.layout == PoolLayout::nhwc};
   std::copy_n(p.y.shape.begin(), 4, s.outputs);
-  if (Policy::config.vectorized) s.outputs[1] /= vector_elements(p.dtype);
+  if (is_vectorized(Policy::config)) s.outputs[1] /= vector_elements(p.dtype);
   std::copy_n(p.x.stride.begin(), 4, s.x);
   std::copy_n(p.y.stride.begin(), 4, s.y);
   return simt::launch(launch_config(call), pool_adaptive<Policy, T>, call.x, call.y, s);

@@ -17,7 +17,7 @@ constexpr std::int64_t items_of(const Config& c, const PoolProblem& p) {
 
 inline std::string fits(const Variant& row, const PoolProblem& p, const DeviceInfo&) {
   const Config& c = row.config;
-  if (std::string why = refuse_uneven(p); !why.empty()) return why;
+  if (std::string why = refuse_others(p); !why.empty()) return why;
   if (std::string why = refuse_large(p, items_of(c, p)); !why.empty()) return why;
   if (std::string why = refuse_window(c, p.window); !why.empty()) return why;
   return refuse_channels(p);

@@ -9,6 +9,7 @@ namespace ridge::pool_detail {
 
 struct WindowOracle {
   double greatest = -std::numeric_limits<double>::infinity();  // NaN where there is one
+  std::int64_t row = -1, col = -1;                             // of the first such input; below 0: all is padding
   double sum = 0, magnitude = 0;                               // sums of values, and of absolute values
   std::int64_t inside = 0;                                     // taps that are not padding
 
@@ -21,7 +22,7 @@ struct WindowOracle {
         const std::int64_t i = top + a * dilation_h, j = left + b * dilation_w;
         if (i < 0 || i >= h || j < 0 || j >= w) continue;
         const double x = at(i, j);
-        if (std::isnan(x) || x > greatest) greatest = std::isnan(greatest) ? greatest : x;
+        if (!std::isnan(greatest) && (std::isnan(x) || x > greatest || row < 0)) greatest = x, row = i, col = j;
         sum += x;
         magnitude += std::fabs(x);
         ++inside;

@@ -133,21 +133,54 @@ Result<PoolProblem> PoolProblem::of(Pool function, const PoolWindow& window, Poo
   return p;
 }
 
+Result<PoolProblem> PoolProblem::of_gradient(Pool function, const PoolWindow& window, PoolLayout layout,
+                                             const PoolGradientTensors& t) {
+  const std::string_view op = name(function);
+  const TensorView &dy = t.dy, &dx = t.dx;
+  auto shape = pool_shape(function, asked_window(function, window, layout, dy.layout), layout, dx.layout);
+  if (!shape) return shape.error();
+  const Layout expected = Layout::contiguous(*shape);
+  if (!dy.layout.same_shape(expected)) return Status::invalid(op, "dy.shape", dy.layout.text(), expected.text());
+  if (dx.dtype != dy.dtype)
+    return Status::invalid(op, "dx.dtype", std::string(name(dx.dtype)), "that of dy, " + std::string(name(dy.dtype)));
+  RIDGE_TRY(check_same_device(op, "dx", dx.device, "dy", dy.device));
+  RIDGE_TRY(check_data(op, "dy", dy));
+  RIDGE_TRY(check_data(op, "dx", dx));
+  RIDGE_TRY(check_no_overlap(op, "dx", dx, "dy", dy));
+  PoolProblem p = problem_of(function, dy.dtype, window, layout, dx.layout, dy.layout);
+  p.backward = true;
+  p.align_x = alignment_of(dx.data);
+  p.align_y = alignment_of(dy.data);
+  if (function != Pool::max) return p;
+  if (!t.x || !t.y) return Status::invalid(op, t.x ? "y" : "x", "missing", "given: the maximum's gradient reads it");
+  RIDGE_TRY(check_like(op, "x", *t.x, "dx", dx));
+  RIDGE_TRY(check_like(op, "y", *t.y, "dy", dy));
+  RIDGE_TRY(check_data(op, "x", *t.x));
+  RIDGE_TRY(check_data(op, "y", *t.y));
+  RIDGE_TRY(check_no_overlap(op, "dx", dx, "x", *t.x));
+  RIDGE_TRY(check_no_overlap(op, "dx", dx, "y", *t.y));
+  p.value_x = as_nchw(t.x->layout, layout);
+  p.value_y = as_nchw(t.y->layout, layout);
+  p.align_values = std::min(alignment_of(t.x->data), alignment_of(t.y->data));
+  return p;
+}
+
 std::string PoolProblem::text() const {
   std::string s = std::string(name(dtype)) + " " + Layout::contiguous(std::span(x.shape.data(), 4)).text() +
                   (layout == PoolLayout::nhwc ? " nhwc" : "");
-  if (function == Pool::adaptive_avg) return s + " to " + pool_detail::text(PoolPair{y.shape[2], y.shape[3]});
-  s += " window " + pool_detail::text(window.size) + " stride " + pool_detail::text(window.stride) + " pad " +
-       pool_detail::text(window.pad);
-  return s + (window.ceil_mode ? " ceil_mode" : "");
+  if (function == Pool::adaptive_avg) s += " to " + pool_detail::text(PoolPair{y.shape[2], y.shape[3]});
+  else
+    s += " window " + pool_detail::text(window.size) + " stride " + pool_detail::text(window.stride) + " pad " +
+         pool_detail::text(window.pad) + (window.ceil_mode ? " ceil_mode" : "");
+  return s + (backward ? " backward" : "");
 }
 
 static Status validate(const PoolProblem& p) {
   const std::string_view op = name(p.function);
   if (!Types::contains(p.dtype)) return Status::invalid(op, "dtype", std::string(name(p.dtype)), "one of f32 f16 bf16");
-  RIDGE_TRY(check_extent(op, "x", p.x));
-  RIDGE_TRY(check_extent(op, "y", p.y));
-  RIDGE_TRY(check_elements_apart(op, "y", p.y));
+  RIDGE_TRY(check_extent(op, p.backward ? "dx" : "x", p.x));
+  RIDGE_TRY(check_extent(op, p.backward ? "dy" : "y", p.y));
+  RIDGE_TRY(p.backward ? check_elements_apart(op, "dx", p.x) : check_elements_apart(op, "y", p.y));
   if (p.function == Pool::adaptive_avg)
     return validate_adaptive({p.y.shape[2], p.y.shape[3]}, p.x.shape[2], p.x.shape[3]);
   return validate(p.function, p.window, p.x.shape[2], p.x.shape[3]);
@@ -170,8 +203,8 @@ Result<PoolPlan> plan_pool(const PoolProblem& p, const DeviceInfo& device, const
   const std::int64_t grid = family_of(row).footprint(row, p, device).grid;
   if (grid > max_grid)
     return Status::invalid(
-        name(p.function), "y.shape", p.y.text(),
-        "of at most " + std::to_string(max_grid) + " blocks of " + std::to_string(row.config.threads) + " outputs");
+        name(p.function), p.backward ? "dx.shape" : "y.shape", (p.backward ? p.x : p.y).text(),
+        "of at most " + std::to_string(max_grid) + " blocks of " + std::to_string(row.config.threads) + " elements");
   return PoolPlan{p, device, *chosen, grid};
 }
 
@@ -188,15 +221,20 @@ Explanation PoolPlan::explain() const {
 
 // ---- run ---------------------------------------------------------------------------------------------------------
 
-Status PoolPlan::run(const TensorView& x, const TensorView& y, Stream stream) const {
-  const std::string_view op = name(problem.function);
-  auto given = PoolProblem::of(problem.function, problem.window, problem.layout, x, y);
+// Tensors may be aligned better than planned.
+static Status check_planned(const PoolPlan& plan, Result<PoolProblem>& given, Device device) {
   if (!given) return given.error();
-  // A tensor may have a higher alignment than planned.
-  given->align_x = std::min(given->align_x, problem.align_x);
-  given->align_y = std::min(given->align_y, problem.align_y);
-  if (*given != problem) return not_as_planned(op, given->text(), problem.text());
-  RIDGE_TRY(check_device(op, x.device, device));
+  const PoolProblem& planned = plan.problem;
+  given->align_x = std::min(given->align_x, planned.align_x);
+  given->align_y = std::min(given->align_y, planned.align_y);
+  given->align_values = std::min(given->align_values, planned.align_values);
+  if (*given != planned) return not_as_planned(name(planned.function), given->text(), planned.text());
+  return check_device(name(planned.function), device, plan.device);
+}
+
+Status PoolPlan::run(const TensorView& x, const TensorView& y, Stream stream) const {
+  auto given = PoolProblem::of(problem.function, problem.window, problem.layout, x, y);
+  RIDGE_TRY(check_planned(*this, given, x.device));
   if (grid == 0) return {};
   const Arguments args{*this, x.data, y.data, stream};
   return on_backend(device.id, [&](auto backend) {
@@ -209,11 +247,34 @@ Status PoolPlan::run(const TensorView& x, const TensorView& y, Stream stream) co
   });
 }
 
+Status PoolPlan::run_gradient(const PoolGradientTensors& t, Stream stream) const {
+  auto given = PoolProblem::of_gradient(problem.function, problem.window, problem.layout, t);
+  RIDGE_TRY(check_planned(*this, given, t.dy.device));
+  if (grid == 0) return {};
+  const bool values = problem.function == Pool::max;
+  const GradientArguments args{*this,     t.dy.data, values ? t.x->data : nullptr, values ? t.y->data : nullptr,
+                               t.dx.data, stream};
+  return on_backend(device.id, [&](auto backend) {
+    using Backend = decltype(backend);
+    switch (problem.dtype) {
+      case DType::f16: return launch_gradient_f16<Backend>(args);
+      case DType::bf16: return launch_gradient_bf16<Backend>(args);
+      default: return launch_gradient_f32<Backend>(args);
+    }
+  });
+}
+
+static constexpr auto planned = [](const PoolProblem& p, const DeviceInfo& d) { return plan_pool(p, d); };
+
 static void plan_and_run(Pool function, const PoolWindow& window, PoolLayout layout, const TensorView& x,
                          const TensorView& y, Stream stream) {
-  run_cached(
-      PoolProblem::of(function, window, layout, x, y), [](auto& p, auto& d) { return plan_pool(p, d); }, y.device,
-      stream, [&](const PoolPlan& plan, Workspace) { return plan.run(x, y, stream); });
+  run_cached(PoolProblem::of(function, window, layout, x, y), planned, y.device, stream,
+             [&](const PoolPlan& plan, Workspace) { return plan.run(x, y, stream); });
+}
+static void plan_and_run_gradient(Pool function, const PoolWindow& window, PoolLayout layout,
+                                  const PoolGradientTensors& t, Stream stream) {
+  run_cached(PoolProblem::of_gradient(function, window, layout, t), planned, t.dx.device, stream,
+             [&](const PoolPlan& plan, Workspace) { return plan.run_gradient(t, stream); });
 }
 
 void max_pool2d(const TensorView& x, const TensorView& y, const PoolWindow& window, PoolLayout layout, Stream stream) {
@@ -224,6 +285,17 @@ void avg_pool2d(const TensorView& x, const TensorView& y, const PoolWindow& wind
 }
 void adaptive_avg_pool2d(const TensorView& x, const TensorView& y, PoolLayout layout, Stream stream) {
   plan_and_run(Pool::adaptive_avg, {}, layout, x, y, stream);
+}
+void max_pool2d_gradient(const TensorView& dy, const TensorView& x, const TensorView& y, const TensorView& dx,
+                         const PoolWindow& window, PoolLayout layout, Stream stream) {
+  plan_and_run_gradient(Pool::max, window, layout, {.dy = dy, .x = x, .y = y, .dx = dx}, stream);
+}
+void avg_pool2d_gradient(const TensorView& dy, const TensorView& dx, const PoolWindow& window, PoolLayout layout,
+                         Stream stream) {
+  plan_and_run_gradient(Pool::avg, window, layout, {.dy = dy, .dx = dx}, stream);
+}
+void adaptive_avg_pool2d_gradient(const TensorView& dy, const TensorView& dx, PoolLayout layout, Stream stream) {
+  plan_and_run_gradient(Pool::adaptive_avg, {}, layout, {.dy = dy, .dx = dx}, stream);
 }
 
 }  // namespace ridge

@@ -75,23 +75,28 @@ inline bool channels_on_vectors(const Layout& t, DType dtype, int alignment) {
 
 // ---- refusals that families share; empty: none
 
-// Of problems whose windows have no stride: families of adaptive pooling take them.
-inline std::string refuse_uneven(const PoolProblem& p) {
+// Of gradients, and of problems whose windows have no stride: they have families of their own.
+inline std::string refuse_others(const PoolProblem& p) {
+  if (p.backward) return "it has no gradient";
   return p.uneven ? "the windows are of several sizes, or overlap, as no stride says" : "";
 }
 
 // Of all but adaptive pooling to one output, the mean of whole planes.
 inline std::string refuse_all_but_global(const PoolProblem& p) {
-  const bool global = p.function == Pool::adaptive_avg && !p.uneven && p.y.shape[2] == 1 && p.y.shape[3] == 1;
+  const bool global =
+      p.function == Pool::adaptive_avg && !p.uneven && !p.backward && p.y.shape[2] == 1 && p.y.shape[3] == 1;
   return global ? "" : "it is of adaptive pooling to one output";
 }
 
 // Of channels that are not 16-byte vectors.
 inline std::string refuse_channels(const PoolProblem& p) {
-  if ((p.x.shape[1] > 1 && p.x.stride[1] != 1) || (p.y.shape[1] > 1 && p.y.stride[1] != 1))
+  const auto contiguous = [](const Layout& t) { return t.shape[1] <= 1 || t.stride[1] == 1; };
+  const bool values = p.backward && p.function == Pool::max;
+  if (!contiguous(p.x) || !contiguous(p.y) || (values && (!contiguous(p.value_x) || !contiguous(p.value_y))))
     return "channels are not contiguous";
-  if (p.x.shape[1] % vector_elements(p.dtype) != 0 || !channels_on_vectors(p.x, p.dtype, p.align_x) ||
-      !channels_on_vectors(p.y, p.dtype, p.align_y))
+  const auto on_vectors = [&](const Layout& t, int alignment) { return channels_on_vectors(t, p.dtype, alignment); };
+  if (p.x.shape[1] % vector_elements(p.dtype) != 0 || !on_vectors(p.x, p.align_x) || !on_vectors(p.y, p.align_y) ||
+      (values && (!on_vectors(p.value_x, p.align_values) || !on_vectors(p.value_y, p.align_values))))
     return "channels are not whole vectors of 16 bytes on 16-byte addresses";
   return {};
 }

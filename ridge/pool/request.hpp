@@ -4,6 +4,8 @@
 #include <ridge/core/whole_numbers.hpp>
 #include <ridge/pool/pool.hpp>
 
+#include <optional>
+
 namespace ridge::pool_detail {
 
 // "2" is 2 along both axes, "2,1" is 2 along h and 1 along w.
@@ -30,6 +32,8 @@ inline Result<PoolPad> pad_of(std::string_view op, const Options& options) {
 struct Request {
   PoolWindow window;  // adaptive_avg: its size is that of y
   PoolLayout layout = PoolLayout::nchw;
+  bool backward = false;
+  std::optional<std::int64_t> h = {}, w = {};  // of x, which the gradient of a mean does not see
 };
 
 inline Result<PoolLayout> layout_of(std::string_view op, const Options& options) {
@@ -74,13 +78,29 @@ inline Result<PoolWindow> adaptive_window_of(std::string_view op, const Options&
   return PoolWindow{.size = *size};
 }
 
+// h= w=: rows and columns of x
+inline Result<std::optional<std::int64_t>> size_of_x(std::string_view op, const Options& options,
+                                                     std::string_view key) {
+  if (!options.has(key)) return std::optional<std::int64_t>();
+  auto given = options.integer(op, key, 0);
+  if (!given) return given.error();
+  if (*given < 0 || *given > most_elements)
+    return Status::invalid(op, std::string(key), std::to_string(*given), "from 0 to 2^56");
+  return std::optional(*given);
+}
+
 inline Result<Request> request_of(Pool function, const Options& options) {
   const std::string_view op = name(function);
   auto window = function == Pool::adaptive_avg ? adaptive_window_of(op, options) : window_of(op, options);
   if (!window) return window.error();
   auto layout = layout_of(op, options);
   if (!layout) return layout.error();
-  return Request{*window, *layout};
+  auto backward = options.flag(op, "backward");
+  if (!backward) return backward.error();
+  auto h = size_of_x(op, options, "h"), w = size_of_x(op, options, "w");
+  for (const auto* size : {&h, &w})
+    if (!*size) return size->error();
+  return Request{*window, *layout, *backward, *h, *w};
 }
 
 }  // namespace ridge::pool_detail

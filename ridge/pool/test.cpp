@@ -1,5 +1,6 @@
 #include <ridge/check/gtest_cases.hpp>
 #include <ridge/core/divider.hpp>
+#include <ridge/core/op.hpp>
 #include <ridge/pool/problem.hpp>
 
 #include <gtest/gtest.h>
@@ -109,6 +110,28 @@ TEST(PoolPlan, AdaptiveWindowsOfOneSizeAreThoseOfAStride) {
   EXPECT_EQ(chosen(of({1, 1}, PoolLayout::nhwc, 7)), "global_channels");
 }
 
+PoolProblem gradient(PoolProblem p) {
+  p.backward = true;
+  if (p.function == Pool::max) p.value_x = p.x, p.value_y = p.y;
+  return p;
+}
+
+TEST(PoolPlan, GradientsHaveRowsOfTheirOwn) {
+  EXPECT_EQ(chosen(gradient(problem(three))), "gradient_rows_3x3s1");
+  EXPECT_EQ(chosen(gradient(problem(three_by_two))), "gradient_rows_3x3s2");
+  EXPECT_EQ(chosen(gradient(problem({.size = {2, 2}, .stride = {2, 2}}, PoolLayout::nhwc, bf16))),
+            "gradient_channels_2x2s2");
+  EXPECT_EQ(chosen(gradient(problem(three_by_two, PoolLayout::nhwc, bf16))), "gradient_channels_3x3s2");
+  EXPECT_EQ(chosen(gradient(problem({.size = {5, 5}, .pad = {2, 2}}, PoolLayout::nhwc))), "gradient_channels");
+  PoolProblem p = gradient(problem(three));
+  p.align_values = 4;  // x starts anywhere
+  EXPECT_EQ(chosen(p), "gradient");
+  p.function = Pool::avg;
+  p.value_x = p.value_y = {};
+  EXPECT_EQ(chosen(p), "gradient_rows_3x3s1");
+  EXPECT_EQ(p.text(), "f32 32x64x112x112 window 3x3 stride 1x1 pad 1x1 backward");
+}
+
 TEST(PoolPlan, ARefusalSaysWhy) {
   auto p = PoolProblem::contiguous(Pool::max, f32, {.size = {5, 3}}, PoolLayout::nchw, 1, 1, 4, 8);
   EXPECT_EQ(p.error().message(), "max_pool2d: window is of extent 5x3; it must be within the padded input, 4x8");
@@ -128,6 +151,11 @@ TEST(PoolPlan, ARefusalSaysWhy) {
   plan = plan_pool(problem(three), *device_model("H200"), {.variant = "tile_3x3s2"});
   EXPECT_EQ(plan.error().message(),
             "max_pool2d: variant is tile_3x3s2; it must be another one here: the stride is not 2");
+  plan = plan_pool(gradient(problem(three)), *device_model("H200"), {.variant = "tile_3x3s1"});
+  EXPECT_EQ(plan.error().message(),
+            "max_pool2d: variant is tile_3x3s1; it must be another one here: it has no gradient");
+  plan = plan_pool(problem(three), *device_model("H200"), {.variant = "gradient"});
+  EXPECT_EQ(plan.error().message(), "max_pool2d: variant is gradient; it must be another one here: it is of gradients");
 }
 
 TEST(Pool, OneLine) {
@@ -149,6 +177,52 @@ TEST(Pool, OneLineOfAdaptiveWindows) {
   EXPECT_EQ(y[1], 4);
   adaptive_avg_pool2d(view(x.data(), {1, 1, 2, 3}), view(all.data(), {1, 1, 1, 1}));
   EXPECT_EQ(all[0], 3.5f);
+}
+
+TEST(Pool, AGradientGoesToTheFirstMaximum) {
+  // Three windows of a row: of equal values, of NaN among numbers, of two NaN.
+  std::vector<float> x{7, 7, 1, NAN, NAN, NAN}, y(3), dy{10, 20, 30}, dx(6);
+  const PoolWindow pairs{.size = {1, 2}, .stride = {1, 2}};
+  max_pool2d(view(x.data(), {1, 1, 1, 6}), view(y.data(), {1, 1, 1, 3}), pairs);
+  max_pool2d_gradient(view(dy.data(), {1, 1, 1, 3}), view(x.data(), {1, 1, 1, 6}), view(y.data(), {1, 1, 1, 3}),
+                      view(dx.data(), {1, 1, 1, 6}), pairs);
+  EXPECT_EQ(dx, (std::vector<float>{10, 0, 0, 20, 30, 0}));
+}
+
+TEST(Pool, AGradientOfMeansIsShared) {
+  std::vector<float> dy{12, 6}, dx(3);
+  avg_pool2d_gradient(view(dy.data(), {1, 1, 1, 2}), view(dx.data(), {1, 1, 1, 3}), {.size = {1, 2}});
+  EXPECT_EQ(dx, (std::vector<float>{6, 9, 3}));
+  // Of 2 windows' padding only what is asked for counts.
+  const PoolWindow edges{.size = {1, 2}, .stride = {1, 2}, .pad = {0, 1}, .count_include_pad = false};
+  avg_pool2d_gradient(view(dy.data(), {1, 1, 1, 2}), view(dx.data(), {1, 1, 1, 3}), edges);
+  EXPECT_EQ(dx, (std::vector<float>{12, 3, 3}));
+  adaptive_avg_pool2d_gradient(view(dy.data(), {1, 1, 1, 2}), view(dx.data(), {1, 1, 1, 3}));
+  EXPECT_EQ(dx, (std::vector<float>{6, 9, 3}));
+}
+
+TEST(Pool, ByNameAGradientIsToldTheSizeOfX) {
+  const OpInfo& op = **find_op("avg_pool2d");
+  std::vector<float> dy{4, 8};
+  const TensorView in[] = {view(dy.data(), {1, 1, 1, 2})};
+  const auto infer = [&](Options options) {
+    options.set("r", "1");
+    options.set("s", "2");
+    options.set("stride", "1,2");
+    return infer_op(op, in, options);
+  };
+  auto types = infer({{"backward", "1"}, {"h", "1"}, {"w", "5"}});
+  ASSERT_TRUE(types) << types.error().message();
+  EXPECT_EQ((*types)[0].shape, (std::vector<std::int64_t>{1, 1, 1, 5}));
+  types = infer({{"backward", "1"}, {"h", "1"}});
+  EXPECT_EQ(types.error().message(),
+            "avg_pool2d: w is missing; it must be given: a gradient's dy does not tell the size of x");
+  types = infer({{"w", "3"}});
+  EXPECT_EQ(types.error().message(), "avg_pool2d: w is 3; it must be that of x, 2");
+  const OpInfo& max = **find_op("max_pool2d");
+  EXPECT_EQ(input_names(max, {{"backward", "1"}}, 3)->size(), 3u);
+  EXPECT_EQ(input_names(max, {{"backward", "1"}}, 1).error().message(),
+            "max_pool2d: the number of inputs is 1; it must be 3 (dy, x, y)");
 }
 
 TEST(Pool, OverlapIsRefused) {

@@ -188,6 +188,27 @@ def _(call, dy, dsum):
     return gradients | {"residual": gradients["x"]}
 
 
+# ---- pooling --------------------------------------------------------------------------------------------------------
+
+
+def _without_variant(call):
+    """A row that was named for the forward pass has no gradient."""
+    return {k: v for k, v in call.options.items() if k != "variant"}
+
+
+@formula("max_pool2d", keep=("x", "y"))
+def _(call, dy):
+    return {"x": _ridge("max_pool2d_backward")(dy, call.x, call.y, **_without_variant(call))}
+
+
+@formula("avg_pool2d", "adaptive_avg_pool2d", keep=("x",))
+def _(call, dy):
+    """Of x only the size is read."""
+    first = 1 if call.options.get("layout") == "nhwc" else 2
+    size = {"h": int(call.x.shape[first]), "w": int(call.x.shape[first + 1])}
+    return {"x": _ridge(call.op + "_backward")(dy, **_without_variant(call) | size)}
+
+
 # ---- convolutions ---------------------------------------------------------------------------------------------------
 
 

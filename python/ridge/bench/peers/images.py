@@ -42,19 +42,73 @@ def sides(case):
     return pads if len(pads) == 4 else (pads * (2 // len(pads))) * 2
 
 
+def _plane_of_y(case):
+    """The rows and columns of a pool's y."""
+    if case.op == "adaptive_avg_pool2d":
+        return pair(case, "size", 1)
+    (top, left, bottom, right), ceil_mode = sides(case), case.option("ceil_mode", "0") != "0"
+
+    def along(inputs, taps, stride, dilation, before, after):
+        spare = inputs + before + after - (taps - 1) * dilation - 1
+        last = (spare + (stride - 1) * ceil_mode) // stride
+        return last if ceil_mode and last * stride >= inputs + before else last + 1
+
+    (stride_h, stride_w), (tall, broad) = pair(case, "stride", 1), pair(case, "dilation", 1)
+    r = case["r"]
+    return [
+        along(case["h"], r, stride_h, tall, top, bottom),
+        along(case["w"], case.get("s", r), stride_w, broad, left, right),
+    ]
+
+
+def _pool_inputs(case, make):
+    """x; of a gradient dy, and of the maximum's x and y too."""
+    [x] = _image(case, make)
+    if not is_backward(case):
+        return [x]
+    rows, columns = _plane_of_y(case)
+    n, c = case["n"], case["c"]
+    dy = make(n, rows, columns, c) if case.option("layout") == "nhwc" else make(n, c, rows, columns)
+    if case.op != "max_pool2d":
+        return [dy]
+    y = _channels_first(case, _pool_forward(case, F.max_pool2d))(x)
+    return [dy, x, (y[0] if isinstance(y, tuple) else y).contiguous()]
+
+
+def _pool_gradient(case, forward):
+    """PyTorch's. Of a mean's x only the shape is read, so that one is made here, once."""
+    if case.op == "max_pool2d":
+        return Gradient(forward, lambda dy, x, y: ([dy], [x]))
+    made = {}
+
+    def arrange(dy):
+        if dy.device not in made:
+            size = [case[key] for key in "nchw"]
+            made[dy.device] = dy.new_zeros([size[0], *size[2:], size[1]] if case.option("layout") == "nhwc" else size)
+        return [dy], [made[dy.device]]
+
+    return Gradient(forward, arrange)
+
+
+def _pool_forward(case, function):
+    """Of x [n, c, h, w]."""
+    top, left, bottom, right = sides(case)
+    if (top, left) != (bottom, right):
+        raise NotImplementedError("PyTorch pads both sides alike")
+    window = [case["r"], case.get("s", case["r"])]
+    more = {"stride": pair(case, "stride", 1), "padding": [top, left]}
+    more["ceil_mode"] = case.option("ceil_mode", "0") != "0"
+    if function is F.max_pool2d:
+        more["dilation"] = pair(case, "dilation", 1)
+    else:
+        more["count_include_pad"] = case.option("count_include_pad") != "0"
+    return lambda x: function(x, window, **more)
+
+
 def _pooling(function):
     def peer(case):
-        top, left, bottom, right = sides(case)
-        if (top, left) != (bottom, right):
-            raise NotImplementedError("PyTorch pads both sides alike")
-        window = [case["r"], case.get("s", case["r"])]
-        more = {"stride": pair(case, "stride", 1), "padding": [top, left]}
-        more["ceil_mode"] = case.option("ceil_mode", "0") != "0"
-        if function is F.max_pool2d:
-            more["dilation"] = pair(case, "dilation", 1)
-        else:
-            more["count_include_pad"] = case.option("count_include_pad") != "0"
-        return _channels_first(case, lambda x: function(x, window, **more))
+        forward = _channels_first(case, _pool_forward(case, function))
+        return _pool_gradient(case, forward) if is_backward(case) else forward
 
     return peer
 
@@ -62,30 +116,33 @@ def _pooling(function):
 for _name, _function in {"max_pool2d": F.max_pool2d, "avg_pool2d": F.avg_pool2d}.items():
     add(
         _name,
-        inputs=_image,
+        inputs=_pool_inputs,
         peer=_pooling(_function),
         cases=typed("f32 f16", "n=32,c=64,h=112,w=112,r=3")
         + (
             "f32:n=32,c=64,h=112,w=112,r=3:stride=2:pad=1",
             "f16:n=32,c=64,h=112,w=112,r=3:stride=2:pad=1:layout=nhwc",
             "f32:n=32,c=64,h=112,w=112,r=3:stride=2:ceil_mode",
+            "f32:n=32,c=64,h=112,w=112,r=3:stride=2:pad=1:backward",
+            "bf16:n=32,c=64,h=112,w=112,r=3:stride=2:pad=1:layout=nhwc:backward",
         ),
     )
 
 
 def _adaptive_pooling(case):
     size = pair(case, "size", 1)
-    return _channels_first(case, lambda x: F.adaptive_avg_pool2d(x, size))
+    forward = _channels_first(case, lambda x: F.adaptive_avg_pool2d(x, size))
+    return _pool_gradient(case, forward) if is_backward(case) else forward
 
 
 add(
     "adaptive_avg_pool2d",
-    inputs=_image,
+    inputs=_pool_inputs,
     peer=_adaptive_pooling,
     cases=typed(
         "f32 bf16",
         "n=32,c=2048,h=7,w=7:size=1 n=32,c=2048,h=7,w=7:size=1:layout=nhwc n=32,c=64,h=112,w=112:size=1 "
-        "n=32,c=512,h=14,w=14:size=7",
+        "n=32,c=512,h=14,w=14:size=7 n=32,c=2048,h=7,w=7:size=1:backward",
     ),
 )
 
