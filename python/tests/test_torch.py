@@ -189,6 +189,25 @@ def _adaptive_avg_pool2d(x, *, size):
     return torch.nn.functional.adaptive_avg_pool2d(x, _numbers(size))
 
 
+def _normed(x, mean, var, gamma, beta, eps, layout):
+    channel = x.dim() - 1 if layout == "nhwc" else 1
+    shape = [-1 if axis == channel else 1 for axis in range(x.dim())]
+    mean, var, gamma, beta = (t if t is None else t.double().reshape(shape) for t in (mean, var, gamma, beta))
+    y = (x - mean) / (var + eps).sqrt()
+    y = y if gamma is None else y * gamma
+    return y if beta is None else y + beta
+
+
+def _batch_norm(x, mean, var, gamma=None, beta=None, *, eps=1e-5, layout="nchw"):
+    return _normed(x, mean, var, gamma, beta, eps, layout)
+
+
+def _batch_norm_train(x, gamma=None, beta=None, *, eps=1e-5, layout="nchw"):
+    axes = [axis for axis in range(x.dim()) if axis != (x.dim() - 1 if layout == "nhwc" else 1)]
+    mean, var = x.mean(axes), x.var(axes, correction=0)
+    return _normed(x, mean, var, gamma, beta, eps, layout), mean, var
+
+
 def _dwconv(k, w, *, eps=0.0):
     padded = torch.nn.functional.pad(k, (w.shape[1] - 1, 0))
     return torch.nn.functional.conv1d(padded, w[:, None], groups=w.shape[0]) + eps
@@ -250,6 +269,8 @@ IN_FLOAT32 = {
     "max_pool2d": _max_pool2d,
     "avg_pool2d": _avg_pool2d,
     "adaptive_avg_pool2d": _adaptive_avg_pool2d,
+    "batch_norm": _batch_norm,
+    "batch_norm_train": _batch_norm_train,
     "attention": _attention,
     "rope": _rope,
     "embedding": _embedding,

@@ -18,9 +18,37 @@ SAMPLES = {
         ({"a": (4, 6), "x": (6,)}, {}),
         ({"a": (6, 4), "x": (6,), "bias": (4,)}, {"layout": "t", "alpha": 0.5, "epilogue": "bias+gelu"}),
     ],
-    "batch_norm": [({"x": (2, 3, 4, 5), "mean": (3,), "var": torch.tensor([1.0, 2.0, 0.5])}, {})],
+    "batch_norm": [
+        ({"x": (2, 3, 4, 5), "mean": (3,), "var": torch.tensor([1.0, 2.0, 0.5])}, {}),
+        (
+            {"x": (2, 5, 3), "mean": (3,), "var": torch.tensor([1.0, 2.0, 0.5]), "gamma": (3,), "beta": (3,)},
+            {"layout": "nhwc", "eps": 0.1},
+        ),
+    ],
     "batch_norm_stats": [({"x": (2, 3, 4, 5)}, {})],
-    "batch_norm_train": [({"x": (2, 3, 4, 5)}, {})],
+    "batch_norm_train": [
+        ({"x": (2, 3, 4, 5)}, {}),
+        ({"x": (2, 4, 5, 3), "gamma": (3,), "beta": (3,)}, {"layout": "nhwc", "eps": 0.1}),
+    ],
+    "batch_norm_backward": [
+        ({"dy": (2, 3, 4, 5), "x": (2, 3, 4, 5), "mean": (3,), "var": torch.tensor([1.0, 2.0, 0.5])}, {}),
+        (
+            {"dy": (2, 5, 3), "x": (2, 5, 3), "mean": (3,), "var": torch.tensor([1.0, 2.0, 0.5]), "gamma": (3,)},
+            {"layout": "nhwc", "outputs": "dx"},
+        ),
+    ],
+    "batch_norm_train_backward": [
+        (
+            {
+                "dy": (2, 3, 4, 5),
+                "x": (2, 3, 4, 5),
+                "mean": (3,),
+                "var": torch.tensor([1.0, 2.0, 0.5]),
+                "gamma": (3,),
+            },
+            {"outputs": "dx,dbeta"},
+        )
+    ],
     "dwconv": [({"k": (2, 3, 9), "w": (3, 9)}, {}), ({"k": (2, 3, 9), "w": (3, 4)}, {"eps": 0.1})],
     "conv2d": [
         ({"x": (2, 3, 7, 6), "w": (4, 3, 3, 3)}, {"stride": "2,1", "pad": "1"}),

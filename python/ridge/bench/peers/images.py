@@ -147,7 +147,37 @@ add(
 )
 
 
+def _batch_norm_gradient_inputs(case, make):
+    """dy, x, mean, var and gamma: of batch_norm_train x's own statistics."""
+    [x], [dy] = _image(case, make), _image(case, make)
+    gamma, mean, var = (make(case["c"], dtype=torch.float32) for _ in range(3))
+    if case.op == "batch_norm_train":
+        axes = (0, 1, 2) if case.option("layout") == "nhwc" else (0, 2, 3)
+        var, mean = torch.var_mean(x.float(), axes, correction=0)
+    return [dy, x, mean, var if case.op == "batch_norm_train" else var.abs() + 0.5, gamma]
+
+
+def _batch_norm_gradient(case):
+    """PyTorch's, of x, gamma and beta."""
+    eps, train = float(case.option("eps", 1e-5)), case.op == "batch_norm_train"
+
+    def of_planes(x, gamma, beta, mean, var):
+        statistics = (None, None) if train else (mean, var)
+        return F.batch_norm(x, *statistics, gamma, beta, training=train, eps=eps)
+
+    forward, beta = _channels_first(case, of_planes), {}
+
+    def arrange(dy, x, mean, var, gamma):
+        if x.device not in beta:
+            beta[x.device] = torch.zeros_like(gamma)
+        return [dy], [x, gamma, beta[x.device]], [mean, var]
+
+    return Gradient(forward, arrange)
+
+
 def _batch_norm_inputs(case, make):
+    if is_backward(case):
+        return _batch_norm_gradient_inputs(case, make)
     parameters = [make(case["c"], dtype=torch.float32) for _ in range(4 if case.op == "batch_norm" else 2)]
     if case.op == "batch_norm":
         parameters[1].abs_()  # a variance
@@ -155,6 +185,8 @@ def _batch_norm_inputs(case, make):
 
 
 def _batch_norm(case):
+    if is_backward(case):
+        return _batch_norm_gradient(case)
     eps = float(case.option("eps", 1e-5))
 
     def given(x, mean, var, gamma, beta):
@@ -183,7 +215,11 @@ add(
     inputs=_batch_norm_inputs,
     peer=_batch_norm,
     library="cudnn",
-    cases=typed("f32 bf16", _PLANES),
+    # dgamma and dbeta are sums over a channel
+    comparable=lambda case, outputs, inputs: [
+        x / math.sqrt(inputs[0].numel() / case["c"]) if is_backward(case) and x.dim() == 1 else x for x in outputs
+    ],
+    cases=typed("f32 bf16", _PLANES) + typed("f32", " ".join(f"{size}:backward" for size in _PLANES.split())),
 )
 add("batch_norm_stats", inputs=_batch_norm_inputs, peer=_batch_norm_stats, cases=typed("f32 bf16", _PLANES))
 
