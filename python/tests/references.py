@@ -298,19 +298,64 @@ def gemv(dtype, rng):
 # ---- pooling ---------------------------------------------------------------------------------------------------------
 
 
-def windows(x, size, stride, pad, value):
-    padded = np.pad(double(x), ((0, 0), (0, 0), (pad, pad), (pad, pad)), constant_values=value)
-    return np.lib.stride_tricks.sliding_window_view(padded, (size, size), (2, 3))[:, :, ::stride, ::stride]
+def windows(shape, options):
+    """Of each output of a plane: the rows and columns of x that its window has, and how many taps a mean divides by."""
+
+    def along(inputs, taps, stride, before, after, ceil_mode, count_pad):
+        last = (inputs + before + after - taps + (stride - 1) * ceil_mode) // stride
+        for o in range(last + 1):
+            first = o * stride - before
+            if ceil_mode and first >= inputs:
+                continue
+            end = min(first + taps, inputs)
+            counted = min(first + taps, inputs + after) - first if count_pad else end - max(first, 0)
+            yield slice(max(first, 0), end), counted
+
+    pads = options.get("pad", 0)
+    top, left, bottom, right = pads if isinstance(pads, tuple) else (pads,) * 4
+    more = options.get("ceil_mode", False), options.get("count_include_pad", True)
+    rows = list(along(shape[2], options["r"], options["stride"], top, bottom, *more))
+    columns = list(along(shape[3], options["s"], options["stride"], left, right, *more))
+    return rows, columns
+
+
+def adaptive_windows(shape, size):
+    def along(inputs, outputs):
+        for o in range(outputs):
+            first, end = o * inputs // outputs, -(-(o + 1) * inputs // outputs)
+            yield slice(first, end), end - first
+
+    return list(along(shape[2], size[0])), list(along(shape[3], size[1]))
+
+
+def pooled(x, rows, columns, mean):
+    """The result, and how far off a sum in float32 may be, over the roundoff."""
+    want = np.empty((*x.shape[:2], len(rows), len(columns)))
+    size = np.zeros(want.shape)
+    for i, (down, h) in enumerate(rows):
+        for j, (across, w) in enumerate(columns):
+            part = x[:, :, down, across].reshape(*x.shape[:2], -1)
+            want[:, :, i, j] = part.sum(-1) / (h * w) if mean else part.max(-1)
+            size[:, :, i, j] = (part.shape[-1] + 3) * np.abs(part).sum(-1) / (h * w)
+    return want, size
+
+
+POOLS = [
+    {"r": 2, "s": 2, "stride": 2, "pad": 0},
+    {"r": 3, "s": 3, "stride": 2, "pad": 1},
+    {"r": 3, "s": 3, "stride": 1, "pad": 1},
+    {"r": 3, "s": 3, "stride": 2, "pad": (0, 1, 1, 2)},
+    {"r": 2, "s": 3, "stride": 4, "pad": (1, 1, 0, 2), "ceil_mode": True},
+]
 
 
 def pool(mean):
     def cases(dtype, rng):
-        for size, stride, pad in [(2, 2, 0), (3, 2, 1), (3, 1, 1)]:
+        divisors = [{}, {"count_include_pad": False}] if mean else [{}]
+        for options in [options | divisor for options in POOLS for divisor in divisors]:
             x = make(rng, dtype, 2, 3, 9, 11)
-            view = windows(x, size, stride, pad, 0 if mean else -np.inf)
-            want = view.mean((-1, -2)) if mean else view.max((-1, -2))
-            bound = size * size * 4 * computed_in(dtype) * np.abs(view).mean((-1, -2)) if mean else 0
-            yield Case((x,), {"r": size, "s": size, "stride": stride, "pad": pad}, (want,), (bound,))
+            want, size = pooled(double(x), *windows(x.shape, options), mean)
+            yield Case((x,), options, (want,), (computed_in(dtype) * size if mean else 0,))
 
     return cases
 
@@ -350,6 +395,13 @@ def upsample(dtype, rng):
                 bound = 24 * computed_in(dtype) * np.abs(double(x)).max() if mode == "bilinear" else 0
                 more = {"align_corners": align_corners} if mode == "bilinear" else {}
                 yield Case((x,), options | {"mode": mode, "layout": layout} | more, (want,), (bound,))
+
+
+def adaptive_avg_pool2d(dtype, rng):
+    for size in [(1, 1), (3, 4), (9, 11), (10, 2)]:
+        x = make(rng, dtype, 2, 3, 9, 12)
+        want, error = pooled(double(x), *adaptive_windows(x.shape, size), True)
+        yield Case((x,), {"size": size}, (want,), (computed_in(dtype) * error,))
 
 
 def batch_statistics(x, roundoff):
@@ -760,6 +812,7 @@ OPERATORS = {
     "max_pool2d": pool(False),
     "avg_pool2d": pool(True),
     "upsample": upsample,
+    "adaptive_avg_pool2d": adaptive_avg_pool2d,
     "batch_norm": batch_norm(given=True),
     "batch_norm_stats": batch_norm_stats,
     "batch_norm_train": batch_norm(given=False),

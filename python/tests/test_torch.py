@@ -137,6 +137,77 @@ def _conv2d(
     return y
 
 
+def _in_nchw(function):
+    """The same of an x whose channels are the last axis, as `layout` says."""
+
+    def pool(x, *, layout="nchw", **options):
+        if layout == "nchw":
+            return function(x, **options)
+        return function(x.permute(0, 3, 1, 2), **options).permute(0, 2, 3, 1)
+
+    return pool
+
+
+def _numbers(text):
+    numbers = [int(n) for n in str(text).split(",")]
+    return numbers * 2 if len(numbers) == 1 else numbers
+
+
+def _sides(pad):
+    """Left, right, top, bottom, which is the order of F.pad."""
+    pads = _numbers(pad)
+    top, left, bottom, right = pads if len(pads) == 4 else pads * 2
+    return [left, right, top, bottom]
+
+
+@_in_nchw
+def _max_pool2d(x, *, r, s=None, stride="1", pad="0", dilation="1", ceil_mode=False):
+    """With ceil_mode there is no padding in the samples, which PyTorch would count as input here."""
+    padded = torch.nn.functional.pad(x, _sides(pad), value=-math.inf)
+    window = [r, s or r]
+    return torch.nn.functional.max_pool2d(
+        padded, window, _numbers(stride), dilation=_numbers(dilation), ceil_mode=ceil_mode
+    )
+
+
+@_in_nchw
+def _avg_pool2d(x, *, r, s=None, stride="1", pad="0", ceil_mode=False, count_include_pad=True):
+    window, (left, right, top, bottom) = [r, s or r], _sides(pad)
+    more = {"stride": _numbers(stride), "ceil_mode": ceil_mode}
+    if (top, left) == (bottom, right):
+        more |= {"padding": [top, left], "count_include_pad": count_include_pad}
+        return torch.nn.functional.avg_pool2d(x, window, **more)
+    sums, inside = (
+        torch.nn.functional.avg_pool2d(torch.nn.functional.pad(t, _sides(pad)), window, divisor_override=1, **more)
+        for t in (x, torch.ones_like(x))
+    )
+    return sums / (r * (s or r) if count_include_pad else inside.detach())
+
+
+@_in_nchw
+def _adaptive_avg_pool2d(x, *, size):
+    return torch.nn.functional.adaptive_avg_pool2d(x, _numbers(size))
+
+
+def _normed(x, mean, var, gamma, beta, eps, layout):
+    channel = x.dim() - 1 if layout == "nhwc" else 1
+    shape = [-1 if axis == channel else 1 for axis in range(x.dim())]
+    mean, var, gamma, beta = (t if t is None else t.double().reshape(shape) for t in (mean, var, gamma, beta))
+    y = (x - mean) / (var + eps).sqrt()
+    y = y if gamma is None else y * gamma
+    return y if beta is None else y + beta
+
+
+def _batch_norm(x, mean, var, gamma=None, beta=None, *, eps=1e-5, layout="nchw"):
+    return _normed(x, mean, var, gamma, beta, eps, layout)
+
+
+def _batch_norm_train(x, gamma=None, beta=None, *, eps=1e-5, layout="nchw"):
+    axes = [axis for axis in range(x.dim()) if axis != (x.dim() - 1 if layout == "nhwc" else 1)]
+    mean, var = x.mean(axes), x.var(axes, correction=0)
+    return _normed(x, mean, var, gamma, beta, eps, layout), mean, var
+
+
 def _dwconv(k, w, *, eps=0.0):
     padded = torch.nn.functional.pad(k, (w.shape[1] - 1, 0))
     return torch.nn.functional.conv1d(padded, w[:, None], groups=w.shape[0]) + eps
@@ -215,6 +286,11 @@ def _upsample(x, *, size=None, scale=None, mode="nearest", align_corners=False, 
 IN_FLOAT32 = {
     "conv2d": _conv2d,
     "dwconv": _dwconv,
+    "max_pool2d": _max_pool2d,
+    "avg_pool2d": _avg_pool2d,
+    "adaptive_avg_pool2d": _adaptive_avg_pool2d,
+    "batch_norm": _batch_norm,
+    "batch_norm_train": _batch_norm_train,
     "attention": _attention,
     "rope": _rope,
     "embedding": _embedding,

@@ -18,9 +18,37 @@ SAMPLES = {
         ({"a": (4, 6), "x": (6,)}, {}),
         ({"a": (6, 4), "x": (6,), "bias": (4,)}, {"layout": "t", "alpha": 0.5, "epilogue": "bias+gelu"}),
     ],
-    "batch_norm": [({"x": (2, 3, 4, 5), "mean": (3,), "var": torch.tensor([1.0, 2.0, 0.5])}, {})],
+    "batch_norm": [
+        ({"x": (2, 3, 4, 5), "mean": (3,), "var": torch.tensor([1.0, 2.0, 0.5])}, {}),
+        (
+            {"x": (2, 5, 3), "mean": (3,), "var": torch.tensor([1.0, 2.0, 0.5]), "gamma": (3,), "beta": (3,)},
+            {"layout": "nhwc", "eps": 0.1},
+        ),
+    ],
     "batch_norm_stats": [({"x": (2, 3, 4, 5)}, {})],
-    "batch_norm_train": [({"x": (2, 3, 4, 5)}, {})],
+    "batch_norm_train": [
+        ({"x": (2, 3, 4, 5)}, {}),
+        ({"x": (2, 4, 5, 3), "gamma": (3,), "beta": (3,)}, {"layout": "nhwc", "eps": 0.1}),
+    ],
+    "batch_norm_backward": [
+        ({"dy": (2, 3, 4, 5), "x": (2, 3, 4, 5), "mean": (3,), "var": torch.tensor([1.0, 2.0, 0.5])}, {}),
+        (
+            {"dy": (2, 5, 3), "x": (2, 5, 3), "mean": (3,), "var": torch.tensor([1.0, 2.0, 0.5]), "gamma": (3,)},
+            {"layout": "nhwc", "outputs": "dx"},
+        ),
+    ],
+    "batch_norm_train_backward": [
+        (
+            {
+                "dy": (2, 3, 4, 5),
+                "x": (2, 3, 4, 5),
+                "mean": (3,),
+                "var": torch.tensor([1.0, 2.0, 0.5]),
+                "gamma": (3,),
+            },
+            {"outputs": "dx,dbeta"},
+        )
+    ],
     "dwconv": [({"k": (2, 3, 9), "w": (3, 9)}, {}), ({"k": (2, 3, 9), "w": (3, 4)}, {"eps": 0.1})],
     "conv2d": [
         ({"x": (2, 3, 7, 6), "w": (4, 3, 3, 3)}, {"stride": "2,1", "pad": "1"}),
@@ -170,8 +198,6 @@ SAMPLES = {
     ],
     "transpose": [({"x": (4, 7)}, {}), ({"x": (2, 4, 7)}, {})],
     "permute": [({"x": (2, 3, 5)}, {}), ({"x": (2, 3, 5)}, {"axes": "2,0,1"}), ({"x": (2, 3, 5)}, {"axes": "-1,0,1"})],
-    "max_pool2d": [({"x": (2, 3, 9, 8)}, {"r": 3, "stride": "2", "pad": "1"})],
-    "avg_pool2d": [({"x": (2, 3, 9, 8)}, {"r": 3, "stride": "2", "pad": "1"})],
     "upsample": [
         ({"x": (2, 3, 5, 4)}, {"scale": "2"}),
         ({"x": (1, 4, 3, 8)}, {"scale": "2", "mode": "bilinear", "layout": "nhwc"}),
@@ -183,6 +209,25 @@ SAMPLES = {
         ({"dy": (2, 3, 10, 8)}, {"h": 5, "w": 4}),
         ({"dy": (1, 9, 7, 4)}, {"h": 4, "w": 5, "mode": "bilinear", "layout": "nhwc"}),
     ],
+    "max_pool2d": [
+        ({"x": (2, 3, 9, 8)}, {"r": 3, "stride": "2", "pad": "1"}),
+        ({"x": (2, 9, 8, 3)}, {"r": 2, "s": 3, "pad": "0,1,1,2", "dilation": "2,1", "layout": "nhwc"}),
+        ({"x": (1, 2, 8, 9)}, {"r": 2, "stride": "2", "ceil_mode": True}),
+    ],
+    "avg_pool2d": [
+        ({"x": (2, 3, 9, 8)}, {"r": 3, "stride": "2", "pad": "1"}),
+        ({"x": (2, 9, 8, 3)}, {"r": 2, "s": 3, "pad": "0,1,1,2", "layout": "nhwc", "count_include_pad": False}),
+        ({"x": (1, 2, 8, 10)}, {"r": 3, "stride": "2", "pad": "1", "ceil_mode": True}),
+    ],
+    "adaptive_avg_pool2d": [
+        ({"x": (2, 3, 8, 6)}, {"size": "1"}),
+        ({"x": (2, 7, 9, 3)}, {"size": "3,4", "layout": "nhwc"}),
+    ],
+    "max_pool2d_backward": [
+        ({"dy": (2, 3, 5, 4), "x": (2, 3, 9, 8), "y": (2, 3, 5, 4)}, {"r": 3, "stride": "2", "pad": "1"})
+    ],
+    "avg_pool2d_backward": [({"dy": (2, 3, 5, 4)}, {"r": 3, "stride": "2", "pad": "1", "h": 9, "w": 8})],
+    "adaptive_avg_pool2d_backward": [({"dy": (2, 3, 4, 5)}, {"size": "3,4", "layout": "nhwc", "h": 7, "w": 9})],
     "gemm": [
         ({"a": (4, 6), "b": (6, 5)}, {}),
         ({"a": (6, 4), "b": (5, 6)}, {"layout": "tt", "alpha": 0.5}),

@@ -10,28 +10,132 @@
 
 namespace ridge::batch_norm_detail {
 
+inline bool is_backward(const check::Case& c) { return *c.options.flag(c.op, "backward"); }
+
 // plain=1: without gamma and beta; narrow=1: parameters of x's type. Given as sizes, which the operator does not see.
+// Of a gradient: dy, x, mean, var and gamma.
 inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   const std::int64_t n = c.dim("n"), channels = c.dim("c"), h = c.dim("h"), w = c.dim("w");
-  const bool nhwc = c.options.text("layout") == "nhwc";
-  std::vector<TensorType> types{{c.dtype, nhwc ? std::vector{n, h, w, channels} : std::vector{n, channels, h, w}}};
+  auto backward = c.options.flag(c.op, "backward");
+  if (!backward) return backward.error();
+  const bool nhwc = c.options.text("layout") == "nhwc", plain = c.dim("plain", 0);
+  const TensorType x{c.dtype, nhwc ? std::vector{n, h, w, channels} : std::vector{n, channels, h, w}};
   const TensorType parameter{c.dim("narrow", 0) ? c.dtype : f32, {channels}};
+  std::vector<TensorType> types{x};
+  if (*backward) {
+    types.push_back(x);
+    types.insert(types.end(), plain ? 2 : 3, parameter);
+    return types;
+  }
   if (c.op == "batch_norm") types.insert(types.end(), 2, parameter);
-  if (c.op != "batch_norm_stats" && !c.dim("plain", 0)) types.insert(types.end(), 2, parameter);
+  if (c.op != "batch_norm_stats" && !plain) types.insert(types.end(), 2, parameter);
   return types;
 }
 
-// Variances are not negative. hard=1 puts all values of every channel around 10,000, hard=2 only the first one.
+// The places of channels' elements in x.
+struct ChannelsCase {
+  bool nhwc;
+  std::int64_t channels, space, elements;  // elements: of a channel
+
+  ChannelsCase(const check::Case& c, const std::vector<std::int64_t>& shape)
+      : nhwc(c.options.text("layout") == "nhwc"),
+        channels(shape[nhwc ? 3 : 1]),
+        space(nhwc ? shape[1] * shape[2] : shape[2] * shape[3]),
+        elements(shape[0] * space) {}
+  std::size_t index(std::int64_t channel, std::int64_t i) const {
+    return static_cast<std::size_t>(nhwc ? i * channels + channel
+                                         : (i / space * channels + channel) * space + i % space);
+  }
+  std::vector<double> values(const check::HostTensor& x, std::int64_t channel) const {
+    std::vector<double> of;
+    for (std::int64_t i = 0; i < elements; ++i) of.push_back(x.values[index(channel, i)]);
+    return of;
+  }
+};
+
+// Variances are not negative. hard=1 puts all values of every channel around 10,000, hard=2 only the first one. The
+// gradient of batch_norm_train is given x's own statistics.
 inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in) {
+  const bool backward = is_backward(c);
+  check::HostTensor& x = in[backward ? 1 : 0];
+  const std::size_t var = backward ? 3 : 2;
   if (c.op == "batch_norm")
-    for (double& v : in[2].values) v = std::fabs(v);
+    for (double& v : in[var].values) v = std::fabs(v);
   if (c.dim("hard", 0) == 1)
-    for (double& v : in[0].values) v = 1e4 + v * 1e-2;
-  if (c.dim("hard", 0) == 2 && !in[0].values.empty()) {
+    for (double& v : x.values) v = 1e4 + v * 1e-2;
+  if (c.dim("hard", 0) == 2 && !x.values.empty()) {
     const bool nhwc = c.options.text("layout") == "nhwc";
     const std::int64_t space = c.dim("h") * c.dim("w");
-    for (std::int64_t channel = 0; channel < c.dim("c"); ++channel) in[0].values[channel * (nhwc ? 1 : space)] = 1e4;
+    for (std::int64_t channel = 0; channel < c.dim("c"); ++channel) x.values[channel * (nhwc ? 1 : space)] = 1e4;
   }
+  if (!backward || c.op == "batch_norm") return;
+  const ChannelsCase of(c, x.type.shape);
+  for (std::int64_t channel = 0; channel < of.channels; ++channel) {
+    std::vector<double> values = of.values(x, channel);
+    for (double& v : values) v = check::round_to(c.dtype, v);
+    const ChannelOracle o(values);
+    in[2].values[channel] = check::round_to(in[2].type.dtype, o.mean);
+    in[3].values[channel] = check::round_to(in[3].type.dtype, o.var);
+  }
+}
+
+// Gradients, of the statistics given. With A additions on a term's way, a channel's sums are off by A u times the sum
+// of the terms' magnitudes; each dy (x - mean) by 2 roundings more, and by what underflows. A is the channel's length if
+// one thread adds it up (`serial`): roundings of equal values fall to the same side. Else at least eight threads share
+// it (kernels have as many lanes to a channel), each adds a few vectors, and trees follow: fewer than length / 8 + 64.
+//   dbeta    the first sum's error
+//   dgamma   the second's, times the reciprocal root (4.5 roundings), and one product
+//   dx       scale (6 roundings) times dy; of batch statistics times dy - shift - (x - mean) slope, with shift the mean
+//            of dy, and slope that of dy (x - mean) times the reciprocal root twice (12 roundings): the errors of both,
+//            and a rounding each of the differences, the product and the sum
+// Then one rounding into the type.
+inline std::vector<check::Expected> gradient_oracle(const check::Case& c, const std::vector<check::HostTensor>& in,
+                                                    bool serial) {
+  const check::HostTensor &dy = in[0], &x = in[1];
+  const ChannelsCase of(c, x.type.shape);
+  const double u = check::roundoff(f32), eps = static_cast<float>(*c.options.real(c.op, "eps", 1e-5));
+  const auto length = static_cast<double>(of.elements);
+  const double additions = serial ? length : length / 8 + 64;
+  check::Expected dx, dgamma, dbeta;
+  dx.value.resize(x.values.size());
+  dx.tolerance.resize(x.values.size());
+  const auto put = [](check::Expected& e, double want, double tolerance) {
+    e.value.push_back(want);
+    e.tolerance.push_back(std::isfinite(want) ? tolerance + check::rounding_error(f32, want) + 0x1p-126 : 0);
+  };
+  for (std::int64_t ch = 0; ch < of.channels; ++ch) {
+    const double mean = in[2].values[ch], inverse = 1 / std::sqrt(in[3].values[ch] + eps);
+    const double scale = (in.size() > 4 ? in[4].values[ch] : 1) * inverse;
+    const GradientOracle sums(of.values(dy, ch), of.values(x, ch), mean);
+    const double dy_error = additions * u * sums.dy_size;
+    const double dyx_error = (additions + 2) * u * sums.dyx_size + length * 0x1p-149;
+    const double of_gamma = of.elements > 0 ? sums.dyx * inverse : 0;  // statistics of no elements are NaN
+    put(dbeta, sums.dy, dy_error);
+    put(dgamma, of_gamma, of.elements > 0 ? dyx_error * inverse + 8 * u * std::fabs(of_gamma) : 0);
+    const double shift = sums.dy / length, slope = sums.dyx / length * inverse * inverse;
+    const double shift_error = dy_error / length + 2 * u * std::fabs(shift);
+    const double slope_error = dyx_error / length * inverse * inverse + 12 * u * std::fabs(slope);
+    for (std::int64_t i = 0; i < of.elements; ++i) {
+      const std::size_t at = of.index(ch, i);
+      const double g = dy.values[at], away = x.values[at] - mean, moved = std::fabs(away * slope);
+      double want = scale * g, tolerance = 0;
+      if (c.op != "batch_norm") {
+        want = scale * (g - shift - away * slope);
+        tolerance = std::fabs(scale) * (shift_error + std::fabs(away) * slope_error + 2 * u * moved +
+                                        3 * u * (std::fabs(g) + std::fabs(shift) + moved));
+      }
+      tolerance += 8 * u * std::fabs(want) + 0x1p-126;
+      dx.value[at] = want;
+      if (std::isfinite(want))
+        dx.tolerance[at] = tolerance + check::rounding_error(c.dtype, std::fabs(want) + tolerance);
+      if (std::fabs(scale) > std::numeric_limits<float>::max()) dx.tolerance[at] = HUGE_VAL;  // batch_norm.hpp
+    }
+  }
+  std::vector<check::Expected> all{dx};
+  const std::string_view outputs = c.options.text("outputs", "dx,dgamma,dbeta");
+  if (outputs.find("dgamma") != outputs.npos) all.push_back(dgamma);
+  if (outputs.find("dbeta") != outputs.npos) all.push_back(dbeta);
+  return all;
 }
 
 // Statistics: with A roundings on a value's way, each difference from the first value is off by at most A u times the
@@ -44,10 +148,10 @@ inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in
 // effect of their errors on the difference and, by half of the relative error, on the scale; one rounding to the type.
 inline std::vector<check::Expected> oracle_of(const check::Case& c, const std::vector<check::HostTensor>& in,
                                               bool serial) {
-  const bool nhwc = c.options.text("layout") == "nhwc", given = c.op == "batch_norm";
-  const auto& shape = in[0].type.shape;
-  const std::int64_t channels = shape[nhwc ? 3 : 1], space = nhwc ? shape[1] * shape[2] : shape[2] * shape[3];
-  const std::int64_t images = shape[0], elements = images * space;
+  if (is_backward(c)) return gradient_oracle(c, in, serial);
+  const bool given = c.op == "batch_norm";
+  const ChannelsCase of(c, in[0].type.shape);
+  const std::int64_t channels = of.channels, elements = of.elements;
   const double u = check::roundoff(f32), eps = static_cast<float>(*c.options.real(c.op, "eps", 1e-5));
   const auto length = static_cast<double>(elements);
   const double roundings = (serial ? length : std::min(length, 64 + 8 * std::sqrt(length))) + 8;
@@ -55,19 +159,13 @@ inline std::vector<check::Expected> oracle_of(const check::Case& c, const std::v
   check::Expected y, mean, var;
   y.value.resize(in[0].values.size());
   y.tolerance.resize(in[0].values.size());
-  const auto index = [&](std::int64_t channel, std::int64_t i) {
-    return static_cast<std::size_t>(nhwc ? i * channels + channel
-                                         : (i / space * channels + channel) * space + i % space);
-  };
   for (std::int64_t ch = 0; ch < channels; ++ch) {
     double m, v, m_error = 0, v_error = 0;
     if (given) {
       m = in[1].values[ch];
       v = in[2].values[ch];
     } else {
-      std::vector<double> values;
-      for (std::int64_t i = 0; i < elements; ++i) values.push_back(in[0].values[index(ch, i)]);
-      const ChannelOracle o(values);
+      const ChannelOracle o(of.values(in[0], ch));
       m = o.mean;
       v = o.var;
       const double moved = roundings * u * o.spread;
@@ -81,7 +179,7 @@ inline std::vector<check::Expected> oracle_of(const check::Case& c, const std::v
     const double gamma = in.size() > affine ? in[affine].values[ch] : 1;
     const double beta = in.size() > affine ? in[affine + 1].values[ch] : 0, scale = gamma / std::sqrt(v + eps);
     for (std::int64_t i = 0; i < elements; ++i) {
-      const std::size_t at = index(ch, i);
+      const std::size_t at = of.index(ch, i);
       const double x = in[0].values[at], difference = std::fabs(x - m);
       double want = (x - m) * scale + beta;
       if (std::isfinite(want) && std::isinf(check::round_to(c.dtype, want))) want = check::round_to(c.dtype, want);
@@ -105,6 +203,50 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
 inline void case_tolerances(const check::Case& c, const std::vector<check::HostTensor>& in, std::string_view variant,
                             std::vector<check::Expected>& expected) {
   if (variant == "naive" && c.op != "batch_norm") expected = oracle_of(c, in, true);
+}
+
+// Gradients: the sizes of the forward pass, whose kernels go through memory in the same ways; each choice of results.
+inline void add_gradient_cases(check::CaseBook& book, BatchNorm f) {
+  const auto test = [&](const std::string& rest) { book.tests.push_back(book.op + ":" + rest + ":backward"); };
+  for (const char* dtype : {"f32", "f16", "bf16"}) {
+    const std::string type = std::string(dtype) + ":";
+    for (const char* size : {"n=1,c=1,h=1,w=1", "n=2,c=3,h=1,w=1", "n=2,c=3,h=1,w=3", "n=2,c=5,h=1,w=4",
+                             "n=2,c=3,h=1,w=9", "n=3,c=4,h=7,w=7", "n=2,c=3,h=8,w=8", "n=5,c=1,h=4,w=4",
+                             "n=2,c=3,h=4,w=8,plain=1", "n=2,c=3,h=4,w=9,narrow=1"})
+      test(type + size);
+    for (const char* size :
+         {"n=1,c=8,h=1,w=1", "n=2,c=8,h=1,w=4", "n=3,c=16,h=3,w=3", "n=1,c=24,h=5,w=8", "n=2,c=3,h=4,w=5",
+          "n=2,c=8,h=16,w=17", "n=2,c=8,h=3,w=4,plain=1", "n=2,c=8,h=3,w=4,narrow=1"})
+      test(type + size + ":layout=nhwc");
+    for (const char* outputs : {"dx", "dx,dgamma", "dx,dbeta"})
+      for (const char* size : {"n=2,c=3,h=4,w=8", "n=2,c=8,h=3,w=4:layout=nhwc"})
+        test(type + size + ":outputs=" + outputs);
+    for (const char* place : {"offset", "padded", "strided", "reversed"})
+      for (const char* size : {"n=2,c=3,h=4,w=8", "n=2,c=8,h=3,w=4:layout=nhwc"}) test(type + size + ":place=" + place);
+    for (const char* fill : {"nan", "inf", "denormal", "ones", "constant,-100"})
+      for (const char* size : {"n=2,c=3,h=4,w=8", "n=2,c=8,h=3,w=4:layout=nhwc"}) test(type + size + ":fill=" + fill);
+    test(type + "n=2,c=3,h=4,w=8:eps=0.5");
+  }
+  for (const char* size : {"n=2,c=2,h=40,w=41", "n=1,c=2,h=96,w=96", "n=1,c=130,h=2,w=2",
+                           "n=1,c=272,h=2,w=2:layout=nhwc", "n=450,c=9,h=7,w=4", "n=3,c=12,h=1,w=256",
+                           "n=90,c=8,h=5,w=5", "n=2,c=8,h=40,w=40:layout=nhwc", "n=2,c=5,h=40,w=40:layout=nhwc"})
+    test("f32:" + std::string(size));
+  for (const char* size :
+       {"n=44,c=16,h=7,w=7", "n=7,c=20,h=3,w=2", "n=2,c=8,h=1,w=257", "n=5,c=19,h=1,w=7", "n=70,c=40,h=2,w=2"})
+    test("bf16:" + std::string(size));
+  for (const char* size : {"n=2,c=3,h=8,w=9", "n=2,c=16,h=5,w=7:layout=nhwc"})
+    test("f32:" + std::string(size) + ":warp=64");
+  for (const char* size :
+       {"n=0,c=3,h=4,w=4", "n=2,c=0,h=4,w=4", "n=2,c=3,h=0,w=4", "n=2,c=1,h=0,w=4", "n=2,c=8,h=0,w=4:layout=nhwc"})
+    test("f32:" + std::string(size));
+  // Many values of one sign, which one thread adds up.
+  test("f16:n=5,c=1,h=377,w=7:fill=uniform");
+  test("f32:n=9,c=2,h=60,w=41:fill=uniform:layout=nhwc");
+  if (f == BatchNorm::train)
+    for (const char* hard : {"1", "2"}) test("f32:n=2,c=3,h=16,w=40,hard=" + std::string(hard));
+  for (const char* type : {"f32", "bf16"})
+    for (const char* size : {"n=32,c=64,h=112,w=112", "n=32,c=64,h=112,w=112:layout=nhwc", "n=32,c=2048,h=7,w=7"})
+      book.benches.push_back(book.op + ":" + type + ":" + size + ":backward");
 }
 
 inline check::CaseBook book_of(BatchNorm f) {
@@ -177,6 +319,7 @@ inline check::CaseBook book_of(BatchNorm f) {
   for (const char* type : {"f32", "bf16"})
     for (const char* size : {"n=32,c=64,h=112,w=112", "n=32,c=64,h=112,w=112:layout=nhwc", "n=32,c=2048,h=7,w=7"})
       book.benches.push_back(op + ":" + type + ":" + size);
+  if (f != BatchNorm::stats) add_gradient_cases(book, f);
   return book;
 }
 

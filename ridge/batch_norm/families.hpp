@@ -3,10 +3,17 @@
 #include <ridge/batch_norm/apply_channels.hpp>
 #include <ridge/batch_norm/apply_element.hpp>
 #include <ridge/batch_norm/apply_planes.hpp>
+#include <ridge/batch_norm/gradient_channels.hpp>
+#include <ridge/batch_norm/gradient_element.hpp>
+#include <ridge/batch_norm/gradient_planes.hpp>
 #include <ridge/batch_norm/stats_channels.hpp>
 #include <ridge/batch_norm/stats_images.hpp>
 #include <ridge/batch_norm/stats_planes.hpp>
 #include <ridge/batch_norm/stats_serial.hpp>
+#include <ridge/batch_norm/sums_channels.hpp>
+#include <ridge/batch_norm/sums_images.hpp>
+#include <ridge/batch_norm/sums_planes.hpp>
+#include <ridge/batch_norm/sums_serial.hpp>
 
 #include <iterator>
 
@@ -43,6 +50,29 @@ inline constexpr StatsGrid (*stats_grids[])(const StatsConfig&, const BatchNormP
 static_assert(std::size(stats_grids) == stats_algorithm_count);
 inline StatsGrid stats_grid(const StatsConfig& c, const BatchNormProblem& p, const DeviceInfo& device) {
   return stats_grids[static_cast<int>(c.algorithm)](c, p, device);
+}
+
+// ---- gradients, in the same orders
+
+inline constexpr const SumsFamily* sums_families[] = {
+    &sums::serial::family,
+    &sums::planes::family,
+    &sums::images::family,
+    &sums::channels::family,
+};
+static_assert(std::size(sums_families) == stats_algorithm_count);
+inline const SumsFamily& sums_family_of(const StatsVariant& row) {
+  return *sums_families[static_cast<int>(row.config.algorithm)];
+}
+
+inline constexpr const GradientFamily* gradient_families[] = {
+    &gradient::element::family,
+    &gradient::planes::family,
+    &gradient::channels::family,
+};
+static_assert(std::size(gradient_families) == apply_algorithm_count);
+inline const GradientFamily& gradient_family_of(const ApplyVariant& row) {
+  return *gradient_families[static_cast<int>(row.config.algorithm)];
 }
 
 }  // namespace ridge::batch_norm_detail

@@ -20,4 +20,15 @@ template <class Backend> Status launch_f32(const Arguments&);
 template <class Backend> Status launch_f16(const Arguments&);
 template <class Backend> Status launch_bf16(const Arguments&);
 
+// The same of gradients.
+struct GradientArguments {
+  const BatchNormPlan& plan;
+  const BatchNormGradientTensors& tensors;
+  void* workspace;
+  Stream stream;
+};
+template <class Backend> Status launch_gradient_f32(const GradientArguments&);
+template <class Backend> Status launch_gradient_f16(const GradientArguments&);
+template <class Backend> Status launch_gradient_bf16(const GradientArguments&);
+
 }  // namespace ridge::batch_norm_detail

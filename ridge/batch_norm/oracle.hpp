@@ -26,4 +26,19 @@ struct ChannelOracle {
   }
 };
 
+// Sums of dy and of dy (x - mean) over a channel, and of their magnitudes.
+struct GradientOracle {
+  double dy = 0, dyx = 0, dy_size = 0, dyx_size = 0;
+
+  GradientOracle(const std::vector<double>& gradients, const std::vector<double>& x, double mean_of_x) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double product = gradients[i] * (x[i] - mean_of_x);
+      dy += gradients[i];
+      dyx += product;
+      dy_size += std::fabs(gradients[i]);
+      dyx_size += std::fabs(product);
+    }
+  }
+};
+
 }  // namespace ridge::batch_norm_detail

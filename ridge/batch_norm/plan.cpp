@@ -20,12 +20,12 @@ std::string_view name(BatchNorm function) {
   return names[static_cast<int>(function)];
 }
 
-// x and y as [n, c, h, w], their spatial axes merged as far as both allow.
-static Status canonical(std::string_view op, BatchNormLayout layout, Layout& x, Layout& y) {
-  Layout both[] = {x, y};
-  RIDGE_TRY(as_images(op, layout == BatchNormLayout::nhwc, both));
-  x = both[0];
-  y = both[1];
+// Tensors of one shape as [n, c, h, w], their spatial axes merged as far as all allow.
+static Status canonical(std::string_view op, BatchNormLayout layout, std::initializer_list<Layout*> tensors) {
+  std::vector<Layout> images;
+  for (const Layout* t : tensors) images.push_back(*t);
+  RIDGE_TRY(as_images(op, layout == BatchNormLayout::nhwc, images));
+  for (std::size_t i = 0; i < images.size(); ++i) *tensors.begin()[i] = images[i];
   return {};
 }
 
@@ -35,8 +35,26 @@ BatchNormProblem BatchNormProblem::contiguous(BatchNorm function, DType dtype, B
   p.x = layout == BatchNormLayout::nchw ? Layout::contiguous({n, c, spatial}) : Layout::contiguous({n, spatial, c});
   p.y = p.x;
   if (function == BatchNorm::stats) p.eps = 0, p.gamma = p.beta = false;
-  (void)canonical(name(function), layout, p.x, p.y);  // three contiguous axes always merge
+  (void)canonical(name(function), layout, {&p.x, &p.y});  // three contiguous axes always merge
   return p;
+}
+
+// Refuses a tensor that is not one of x's parameters, [c].
+static Status check_parameter(std::string_view op, const TensorView& view, const char* label, const TensorView& x,
+                              std::int64_t channels, bool output) {
+  if (view.rank() != 1 || view.size(0) != channels)
+    return Status::invalid(op, std::string(label) + ".shape", view.layout.text(), std::to_string(channels));
+  if (view.dtype != DType::f32 && (output || view.dtype != x.dtype))
+    return Status::invalid(op, std::string(label) + ".dtype", std::string(name(view.dtype)),
+                           output || x.dtype == DType::f32 ? "f32" : "f32 or that of x, " + std::string(name(x.dtype)));
+  RIDGE_TRY(check_same_device(op, label, view.device, "x", x.device));
+  RIDGE_TRY(check_data(op, label, view));
+  return output ? check_elements_apart(op, label, view.layout) : Status();
+}
+// Precondition of the answer: it has one axis.
+static bool is_aligned_parameter(const TensorView& view) {
+  return view.dtype == DType::f32 && (view.layout.shape[0] == 1 || view.layout.stride[0] == 1) &&
+         alignment_of(view.data) >= vector_bytes;
 }
 
 Result<BatchNormProblem> BatchNormProblem::of(BatchNorm function, BatchNormLayout layout, const BatchNormTensors& t,
@@ -52,21 +70,10 @@ Result<BatchNormProblem> BatchNormProblem::of(BatchNorm function, BatchNormLayou
   if (function == BatchNorm::stats) p.eps = 0;
   p.x = x.layout;
   p.y = y.layout;
-  RIDGE_TRY(canonical(op, layout, p.x, p.y));
-  const std::int64_t channels = p.x.shape[1];
-  const auto parameter = [&](const TensorView& view, const char* label, bool output) -> Status {
-    if (view.rank() != 1 || view.size(0) != channels)
-      return Status::invalid(op, std::string(label) + ".shape", view.layout.text(), std::to_string(channels));
-    if (view.dtype != DType::f32 && (output || view.dtype != x.dtype))
-      return Status::invalid(
-          op, std::string(label) + ".dtype", std::string(name(view.dtype)),
-          output || x.dtype == DType::f32 ? "f32" : "f32 or that of x, " + std::string(name(x.dtype)));
-    RIDGE_TRY(check_same_device(op, label, view.device, "x", x.device));
-    RIDGE_TRY(check_data(op, label, view));
-    if (output) RIDGE_TRY(check_elements_apart(op, label, view.layout));
-    p.aligned_parameters = p.aligned_parameters && view.dtype == DType::f32 && (channels == 1 || view.stride(0) == 1) &&
-                           alignment_of(view.data) >= vector_bytes;
-    return {};
+  RIDGE_TRY(canonical(op, layout, {&p.x, &p.y}));
+  const auto parameter = [&](const TensorView& view, const char* label, bool output) {
+    p.aligned_parameters = p.aligned_parameters && is_aligned_parameter(view);
+    return check_parameter(op, view, label, x, p.x.shape[1], output);
   };
   const bool computed = function != BatchNorm::inference;
   RIDGE_TRY(parameter(t.mean, "mean", computed));
@@ -104,19 +111,76 @@ Result<BatchNormProblem> BatchNormProblem::of(BatchNorm function, BatchNormLayou
   return p;
 }
 
-std::string BatchNormProblem::text() const {
-  return std::string(name(dtype)) + " " + Layout::contiguous(std::span(x.shape.data(), 4)).text() +
-         (layout == BatchNormLayout::nhwc ? " nhwc" : "");
+Result<BatchNormProblem> BatchNormProblem::of_gradient(BatchNorm function, BatchNormLayout layout,
+                                                       const BatchNormGradientTensors& t, float eps) {
+  const std::string_view op = name(function);
+  if (function == BatchNorm::stats)
+    return Status::invalid(op, "the gradient", "of statistics alone", "that of batch_norm or batch_norm_train");
+  const TensorView& x = t.x;
+  RIDGE_TRY(check_data(op, "x", x));
+  RIDGE_TRY(check_like(op, "dy", t.dy, "x", x));
+  RIDGE_TRY(check_data(op, "dy", t.dy));
+  RIDGE_TRY(check_like(op, "dx", t.dx, "x", x));
+  RIDGE_TRY(check_data(op, "dx", t.dx));
+  BatchNormProblem p{.function = function, .layout = layout, .eps = eps, .dtype = x.dtype};
+  p.x = x.layout;
+  p.y = t.dx.layout;
+  p.dy = t.dy.layout;
+  RIDGE_TRY(canonical(op, layout, {&p.x, &p.dy, &p.y}));
+  const std::int64_t channels = p.x.shape[1];
+  struct Named {
+    const TensorView* view;
+    const char* label;
+  };
+  std::vector<Named> read{{&t.dy, "dy"}, {&x, "x"}, {&t.mean, "mean"}, {&t.var, "var"}}, written{{&t.dx, "dx"}};
+  if (t.gamma) read.push_back({&*t.gamma, "gamma"});
+  if (t.dgamma) written.push_back({&*t.dgamma, "dgamma"});
+  if (t.dbeta) written.push_back({&*t.dbeta, "dbeta"});
+  for (std::size_t i = 2; i < read.size(); ++i) {  // parameters
+    RIDGE_TRY(check_parameter(op, *read[i].view, read[i].label, x, channels, false));
+    p.aligned_parameters = p.aligned_parameters && is_aligned_parameter(*read[i].view);
+  }
+  for (std::size_t i = 1; i < written.size(); ++i)
+    RIDGE_TRY(check_parameter(op, *written[i].view, written[i].label, x, channels, true));
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    const auto& [out, label] = written[i];
+    for (const Named& other : read) RIDGE_TRY(check_no_overlap(op, label, *out, other.label, *other.view));
+    for (std::size_t j = 0; j < i; ++j)
+      RIDGE_TRY(check_no_overlap(op, label, *out, written[j].label, *written[j].view));
+  }
+  p.backward = true;
+  p.gamma = t.gamma.has_value();
+  p.beta = false;
+  p.dgamma = t.dgamma.has_value();
+  p.dbeta = t.dbeta.has_value();
+  p.align_x = alignment_of(x.data);
+  p.align_y = alignment_of(t.dx.data);
+  p.align_dy = alignment_of(t.dy.data);
+  return p;
 }
 
+std::string BatchNormProblem::text() const {
+  return std::string(name(dtype)) + " " + Layout::contiguous(std::span(x.shape.data(), 4)).text() +
+         (layout == BatchNormLayout::nhwc ? " nhwc" : "") + (backward ? " backward" : "");
+}
+
+// What a plan has a row for: of statistics, or of a gradient's sums; of y, or of dx.
+static bool has_stats(const BatchNormProblem& p) {
+  return p.backward ? has_sums(p) : p.function != BatchNorm::inference;
+}
+static bool has_apply(const BatchNormProblem& p) { return p.function != BatchNorm::stats; }
+// Whether a variant that is named is of the second table.
+static bool names_apply(const BatchNormProblem& p) { return p.function == BatchNorm::inference; }
+
 static Status validate(const BatchNormProblem& p) {
-  const std::string_view op = name(p.function);
+  const std::string_view op = name(p.function), out = p.backward ? "dx" : "y";
   if (!Types::contains(p.dtype)) return Status::invalid(op, "dtype", std::string(name(p.dtype)), "one of f32 f16 bf16");
   if (!std::isfinite(p.eps)) return Status::invalid(op, "eps", number_text(p.eps), "finite");
   RIDGE_TRY(check_extent(op, "x", p.x));
-  RIDGE_TRY(check_extent(op, "y", p.y));
-  if (p.function != BatchNorm::stats) RIDGE_TRY(check_elements_apart(op, "y", p.y));
-  if (p.function != BatchNorm::inference && per_channel(p.x) >= Divider::limit)
+  RIDGE_TRY(check_extent(op, out, p.y));
+  if (p.backward) RIDGE_TRY(check_extent(op, "dy", p.dy));
+  if (has_apply(p)) RIDGE_TRY(check_elements_apart(op, out, p.y));
+  if (has_stats(p) && per_channel(p.x) >= Divider::limit)
     return Status::invalid(op, "x.shape", Layout::contiguous(std::span(p.x.shape.data(), 4)).text(),
                            "of fewer than 2^31 elements per channel");
   return {};
@@ -124,41 +188,53 @@ static Status validate(const BatchNormProblem& p) {
 
 // ---- choose ------------------------------------------------------------------------------------------------------
 
+static std::span<const StatsVariant> stats_table(const BatchNormProblem& p) {
+  return p.backward ? std::span<const StatsVariant>(sums_variants) : std::span<const StatsVariant>(stats_variants);
+}
+static std::span<const ApplyVariant> apply_table(const BatchNormProblem& p) {
+  return p.backward ? std::span<const ApplyVariant>(gradient_variants) : std::span<const ApplyVariant>(apply_variants);
+}
+static const StatsFamily& family_for(const BatchNormProblem& p, const StatsVariant& row) {
+  return p.backward ? sums_family_of(row) : family_of(row);
+}
+static const ApplyFamily& family_for(const BatchNormProblem& p, const ApplyVariant& row) {
+  return p.backward ? gradient_family_of(row) : family_of(row);
+}
+
 // Both kernels, one after the other, if the function has both.
 static roofline::Kernel model_of(const BatchNormPlan& plan) {
   const BatchNormProblem& p = plan.problem;
   const DeviceInfo& device = plan.device;
-  const ApplyVariant& apply = apply_variants[plan.apply_variant];
-  if (p.function == BatchNorm::inference) return family_of(apply).model(apply, p, device);
-  const StatsVariant& stats = stats_variants[plan.stats_variant];
-  roofline::Kernel k = family_of(stats).model(stats, p, device);
-  if (p.function == BatchNorm::train)
-    k.serial_us += roofline::predict(family_of(apply).model(apply, p, device), device).us;
+  const ApplyVariant& apply = apply_table(p)[plan.apply_variant];
+  if (!has_stats(p)) return family_for(p, apply).model(apply, p, device);
+  const StatsVariant& stats = stats_table(p)[plan.stats_variant];
+  roofline::Kernel k = family_for(p, stats).model(stats, p, device);
+  if (has_apply(p)) k.serial_us += roofline::predict(family_for(p, apply).model(apply, p, device), device).us;
   return k;
 }
 
-template <class Row, std::size_t Rows>
-static Result<int> choose(const Row (&table)[Rows], const BatchNormProblem& p, const DeviceInfo& device,
+template <class Row>
+static Result<int> choose(std::span<const Row> table, const BatchNormProblem& p, const DeviceInfo& device,
                           const PlanOptions& options, std::vector<Candidate>* record = nullptr) {
   return select<Row>(
-      name(p.function), table, options, [&](const Row& row) { return family_of(row).fits(row, p, device); },
-      [&](const Row& row) { return roofline::predict(family_of(row).model(row, p, device), device).us; }, record);
+      name(p.function), table, options, [&](const Row& row) { return family_for(p, row).fits(row, p, device); },
+      [&](const Row& row) { return roofline::predict(family_for(p, row).model(row, p, device), device).us; }, record);
 }
 
 Result<BatchNormPlan> plan_batch_norm(const BatchNormProblem& p, const DeviceInfo& device, const PlanOptions& options) {
   RIDGE_TRY(validate(p));
   BatchNormPlan plan{p, device};
-  if (p.function != BatchNorm::inference) {
-    auto stats = choose(stats_variants, p, device, options);
+  if (has_stats(p)) {
+    auto stats = choose(stats_table(p), p, device, names_apply(p) ? PlanOptions{} : options);
     if (!stats) return stats.error();
     plan.stats_variant = *stats;
   }
-  if (p.function != BatchNorm::stats) {
-    auto apply = choose(apply_variants, p, device, p.function == BatchNorm::inference ? options : PlanOptions{});
+  if (has_apply(p)) {
+    auto apply = choose(apply_table(p), p, device, names_apply(p) ? options : PlanOptions{});
     if (!apply) return apply.error();
     plan.apply_variant = *apply;
-    const ApplyVariant& row = apply_variants[*apply];
-    if (family_of(row).footprint(row, p, device).grid > max_grid)
+    const ApplyVariant& row = apply_table(p)[*apply];
+    if (family_for(p, row).footprint(row, p, device).grid > max_grid)
       return Status::invalid(
           name(p.function), "x.shape", Layout::contiguous(std::span(p.x.shape.data(), 4)).text(),
           "of at most " + std::to_string(max_grid * row.config.threads) + " elements for this variant");
@@ -167,9 +243,9 @@ Result<BatchNormPlan> plan_batch_norm(const BatchNormProblem& p, const DeviceInf
 }
 
 std::size_t BatchNormPlan::workspace_bytes() const {
-  if (problem.function == BatchNorm::inference) return 0;
-  const StatsVariant& row = stats_variants[stats_variant];
-  return family_of(row).footprint(row, problem, device).workspace;
+  if (!has_stats(problem)) return 0;
+  const StatsVariant& row = stats_table(problem)[stats_variant];
+  return family_for(problem, row).footprint(row, problem, device).workspace;
 }
 
 Explanation BatchNormPlan::explain() const {
@@ -177,27 +253,34 @@ Explanation BatchNormPlan::explain() const {
   e.op = name(problem.function);
   e.problem = problem.text();
   e.workspace_bytes = workspace_bytes();
-  const bool inference = problem.function == BatchNorm::inference;
-  e.variant = inference ? apply_variants[apply_variant].name : stats_variants[stats_variant].name;
+  const bool apply = names_apply(problem);
+  e.variant = apply ? apply_table(problem)[apply_variant].name : stats_table(problem)[stats_variant].name;
   roofline::account(e, model_of(*this), device);
-  if (inference) (void)choose(apply_variants, problem, device, {}, &e.candidates);
-  else (void)choose(stats_variants, problem, device, {}, &e.candidates);
+  if (apply) (void)choose(apply_table(problem), problem, device, {}, &e.candidates);
+  else (void)choose(stats_table(problem), problem, device, {}, &e.candidates);
   return e;
 }
 
 // ---- run ---------------------------------------------------------------------------------------------------------
 
-Status BatchNormPlan::run(const BatchNormTensors& t, Workspace workspace, Stream stream) const {
-  const std::string_view op = name(problem.function);
-  auto given = BatchNormProblem::of(problem.function, problem.layout, t, problem.eps);
+// Tensors may be aligned better than planned.
+static Status check_planned(const BatchNormPlan& plan, Result<BatchNormProblem>& given, Device device,
+                            const Workspace& workspace) {
   if (!given) return given.error();
-  // Tensors may be aligned better than planned.
-  given->align_x = std::min(given->align_x, problem.align_x);
-  given->align_y = std::min(given->align_y, problem.align_y);
-  given->aligned_parameters = given->aligned_parameters && problem.aligned_parameters;
-  if (*given != problem) return not_as_planned(op, given->text(), problem.text());
-  RIDGE_TRY(check_device(op, t.x.device, device));
-  RIDGE_TRY(check_workspace(op, workspace, workspace_bytes()));
+  const BatchNormProblem& p = plan.problem;
+  const std::string_view op = name(p.function);
+  given->align_x = std::min(given->align_x, p.align_x);
+  given->align_y = std::min(given->align_y, p.align_y);
+  given->align_dy = std::min(given->align_dy, p.align_dy);
+  given->aligned_parameters = given->aligned_parameters && p.aligned_parameters;
+  if (*given != p) return not_as_planned(op, given->text(), p.text());
+  RIDGE_TRY(check_device(op, device, plan.device));
+  return check_workspace(op, workspace, plan.workspace_bytes());
+}
+
+Status BatchNormPlan::run(const BatchNormTensors& t, Workspace workspace, Stream stream) const {
+  auto given = BatchNormProblem::of(problem.function, problem.layout, t, problem.eps);
+  RIDGE_TRY(check_planned(*this, given, t.x.device, workspace));
   if (problem.x.shape[1] == 0) return {};
   const Arguments args{*this, t, workspace.data, stream};
   return on_backend(device.id, [&](auto backend) {
@@ -210,12 +293,32 @@ Status BatchNormPlan::run(const BatchNormTensors& t, Workspace workspace, Stream
   });
 }
 
+Status BatchNormPlan::run_gradient(const BatchNormGradientTensors& t, Workspace workspace, Stream stream) const {
+  auto given = BatchNormProblem::of_gradient(problem.function, problem.layout, t, problem.eps);
+  RIDGE_TRY(check_planned(*this, given, t.x.device, workspace));
+  if (problem.x.shape[1] == 0) return {};
+  const GradientArguments args{*this, t, workspace.data, stream};
+  return on_backend(device.id, [&](auto backend) {
+    using Backend = decltype(backend);
+    switch (problem.dtype) {
+      case DType::f16: return launch_gradient_f16<Backend>(args);
+      case DType::bf16: return launch_gradient_bf16<Backend>(args);
+      default: return launch_gradient_f32<Backend>(args);
+    }
+  });
+}
+
+static constexpr auto planned = [](const BatchNormProblem& p, const DeviceInfo& d) { return plan_batch_norm(p, d); };
+
 static void plan_and_run(BatchNorm function, const BatchNormTensors& t, float eps, BatchNormLayout layout,
                          Stream stream) {
-  run_cached(
-      BatchNormProblem::of(function, layout, t, eps), [](auto& p, auto& d) { return plan_batch_norm(p, d); },
-      t.x.device, stream,
-      [&](const BatchNormPlan& plan, Workspace workspace) { return plan.run(t, workspace, stream); });
+  run_cached(BatchNormProblem::of(function, layout, t, eps), planned, t.x.device, stream,
+             [&](const BatchNormPlan& plan, Workspace workspace) { return plan.run(t, workspace, stream); });
+}
+static void plan_and_run_gradient(BatchNorm function, const BatchNormGradientTensors& t, float eps,
+                                  BatchNormLayout layout, Stream stream) {
+  run_cached(BatchNormProblem::of_gradient(function, layout, t, eps), planned, t.x.device, stream,
+             [&](const BatchNormPlan& plan, Workspace workspace) { return plan.run_gradient(t, workspace, stream); });
 }
 
 void batch_norm(const BatchNormTensors& t, float eps, BatchNormLayout layout, Stream stream) {
@@ -226,6 +329,12 @@ void batch_norm_stats(const BatchNormTensors& t, BatchNormLayout layout, Stream 
 }
 void batch_norm_train(const BatchNormTensors& t, float eps, BatchNormLayout layout, Stream stream) {
   plan_and_run(BatchNorm::train, t, eps, layout, stream);
+}
+void batch_norm_gradient(const BatchNormGradientTensors& t, float eps, BatchNormLayout layout, Stream stream) {
+  plan_and_run_gradient(BatchNorm::inference, t, eps, layout, stream);
+}
+void batch_norm_train_gradient(const BatchNormGradientTensors& t, float eps, BatchNormLayout layout, Stream stream) {
+  plan_and_run_gradient(BatchNorm::train, t, eps, layout, stream);
 }
 
 }  // namespace ridge

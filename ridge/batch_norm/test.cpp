@@ -28,6 +28,15 @@ std::string chosen(const BatchNormProblem& p) {
   return names;
 }
 
+BatchNormProblem gradient(BatchNorm function, DType dtype, BatchNormLayout layout, std::int64_t n, std::int64_t c,
+                          std::int64_t space) {
+  BatchNormProblem p = BatchNormProblem::contiguous(function, dtype, layout, n, c, space);
+  p.backward = p.dgamma = p.dbeta = true;
+  p.beta = false;
+  p.dy = p.x;
+  return p;
+}
+
 // A plan with NaN would equal no problem of a run, not even its own.
 TEST(BatchNormPlan, EpsIsFinite) {
   for (const BatchNorm function : {BatchNorm::inference, BatchNorm::stats, BatchNorm::train})
@@ -56,6 +65,18 @@ TEST(BatchNormPlan, PlanesAndChannelsHaveRowsOfTheirOwn) {
   EXPECT_EQ(chosen(BatchNormProblem::contiguous(BatchNorm::train, bf16, nchw, 32, 2048, 49)), "images, planes");
   EXPECT_EQ(chosen(BatchNormProblem::contiguous(BatchNorm::train, f32, nhwc, 32, 3, 112 * 112)),
             "channels_scalar, naive");
+}
+
+TEST(BatchNormPlan, GradientsGoThroughMemoryAsTheForwardPassDoes) {
+  EXPECT_EQ(chosen(gradient(BatchNorm::train, f32, nchw, 32, 64, 112 * 112)), "planes, planes");
+  EXPECT_EQ(chosen(gradient(BatchNorm::train, bf16, nhwc, 32, 64, 112 * 112)), "channels, channels");
+  EXPECT_EQ(chosen(gradient(BatchNorm::train, bf16, nchw, 32, 2048, 49)), "images, planes");
+  EXPECT_EQ(chosen(gradient(BatchNorm::train, f32, nhwc, 32, 3, 112 * 112)), "channels_scalar, naive");
+  EXPECT_EQ(chosen(gradient(BatchNorm::inference, f32, nchw, 32, 64, 112 * 112)), "planes");
+  auto p = gradient(BatchNorm::inference, f32, nchw, 32, 64, 112 * 112);
+  EXPECT_GE(plan_batch_norm(p, *device_model("H200"))->workspace_bytes(), 64u * 8);
+  p.dgamma = p.dbeta = false;  // dx = dy gamma / sqrt(var + eps): there is nothing to sum
+  EXPECT_EQ(plan_batch_norm(p, *device_model("H200"))->workspace_bytes(), 0u);
 }
 
 TEST(BatchNormPlan, AMatrixHasItsChannelsInnermost) {
@@ -98,6 +119,51 @@ TEST(BatchNormPlan, ARefusalSaysWhy) {
   auto huge = BatchNormProblem::contiguous(BatchNorm::stats, f32, nchw, 1, 2, std::int64_t{1} << 31);
   EXPECT_EQ(chosen(huge),
             "batch_norm_stats: x.shape is 1x2x1x2147483648; it must be of fewer than 2^31 elements per channel");
+}
+
+TEST(BatchNorm, AGradientOfEachKind) {
+  // Of x = 1 3 the mean is 2, the variance 1; with eps 3 the scale is a half.
+  std::vector<float> x{1, 3}, dy{4, 10}, mean{2}, var{1}, gamma{2}, dx(2), dgamma(1), dbeta(1);
+  BatchNormGradientTensors t{.dy = view(dy.data(), {1, 1, 2}),
+                             .x = view(x.data(), {1, 1, 2}),
+                             .mean = view(mean.data(), {1}),
+                             .var = view(var.data(), {1}),
+                             .gamma = view(gamma.data(), {1}),
+                             .dx = view(dx.data(), {1, 1, 2}),
+                             .dgamma = view(dgamma.data(), {1}),
+                             .dbeta = view(dbeta.data(), {1})};
+  batch_norm_gradient(t, 3);
+  EXPECT_EQ(dbeta[0], 14);
+  EXPECT_NEAR(dgamma[0], (4 * -1 + 10 * 1) * 0.5, 1e-5);
+  EXPECT_NEAR(dx[0], 4, 1e-5);
+  EXPECT_NEAR(dx[1], 10, 1e-5);
+  batch_norm_train_gradient(t, 3);  // dy - 7 - (x - 2) 3 / 4
+  EXPECT_EQ(dbeta[0], 14);
+  EXPECT_NEAR(dx[0], 4 - 7 + 0.75, 1e-5);
+  EXPECT_NEAR(dx[1], 10 - 7 - 0.75, 1e-5);
+  t.dx = t.dy;
+  EXPECT_THROW(batch_norm_train_gradient(t, 3), Error);
+  t.dx = view(dx.data(), {1, 1, 2});
+  t.dgamma = t.dbeta = {};
+  EXPECT_NO_THROW(batch_norm_train_gradient(t, 3));
+  EXPECT_FALSE(BatchNormProblem::of_gradient(BatchNorm::stats, nchw, t, 0).ok());
+}
+
+TEST(BatchNorm, ByNameAGradientGivesWhatItIsAskedFor) {
+  const OpInfo& op = **find_op("batch_norm_train");
+  const auto names = [](const Result<std::vector<std::string_view>>& found) {
+    std::string text;
+    if (found)
+      for (const std::string_view name : *found) text += std::string(name) + " ";
+    else text = found.error().message();
+    return text;
+  };
+  EXPECT_EQ(names(input_names(op, {{"backward", "1"}}, 5)), "dy x mean var gamma ");
+  EXPECT_EQ(names(input_names(op, {{"backward", "1"}}, 4)), "dy x mean var ");
+  EXPECT_EQ(names(output_names(op, {{"backward", "1"}})), "dx dgamma dbeta ");
+  EXPECT_EQ(names(output_names(op, {{"backward", "1"}, {"outputs", "dx,dbeta"}})), "dx dbeta ");
+  EXPECT_EQ(names(output_names(op, {})), "y mean var ");
+  EXPECT_EQ(names(output_names(op, {{"backward", "yes"}})), "batch_norm_train: backward is 'yes'; it must be 0 or 1");
 }
 
 TEST(BatchNorm, OneLineEach) {

@@ -1,6 +1,7 @@
-// The tables of batch norm's kernels, one for statistics and one for applying them. A row's family says what its kernel
-// needs, accepts and costs, in the header beside its .cuh: apply_element, apply_planes, apply_channels; stats_serial,
-// stats_planes, stats_images, stats_channels.
+// The tables of batch norm's kernels, one for statistics and one for applying them; of its gradients, one for sums and
+// one for dx. A row's family says what its kernel needs, accepts and costs, in the header beside its .cuh:
+// apply_element, apply_planes, apply_channels; stats_serial, stats_planes, stats_images, stats_channels; of gradients
+// sums_* and gradient_* of the same names.
 #pragma once
 #include <ridge/batch_norm/batch_norm.hpp>
 
@@ -78,5 +79,33 @@ inline constexpr StatsVariant stats_variants[] = {
 };
 // clang-format on
 inline constexpr int stats_variant_count = static_cast<int>(std::size(stats_variants));
+
+// ---- gradients ---------------------------------------------------------------------------------------------------
+// The rows have the names of those above, so that one name asks for a way through memory in both directions.
+
+// clang-format off
+inline constexpr StatsVariant sums_variants[] = {
+    {"naive", "a thread per channel; any strides", {.threads = 128}, Role::lesson},
+    {"planes_scalar", "blocks per channel, four elements of x and dy of a thread at a time", {.algorithm = Stats::planes}, Role::fallback},
+    {"planes", "16-byte accesses", {.algorithm = Stats::planes, .vectorized = true, .loads = 2}},
+    {"images", "small planes: those of 4 or 8 channels are read as one stretch", {.algorithm = Stats::images, .vectorized = true, .loads = 2, .blocks_per_sm = 3}},
+    {"channels_scalar", "channels innermost: a lane per channel", {.algorithm = Stats::channels}, Role::fallback},
+    {"channels", "16-byte accesses: 4 or 8 channels per lane", {.algorithm = Stats::channels, .vectorized = true, .loads = 2, .blocks_per_sm = 3}},
+};
+inline constexpr ApplyVariant gradient_variants[] = {
+    {"naive", "a thread per element; any strides", {}, Role::fallback},
+    {"planes", "16-byte accesses, two of each tensor under way", {.algorithm = Apply::planes, .vectors = 2}},
+    {"channels", "channels innermost: parameters in registers, used in two positions", {.algorithm = Apply::channels, .vectors = 2}},
+};
+// clang-format on
+inline constexpr int sums_variant_count = static_cast<int>(std::size(sums_variants));
+inline constexpr int gradient_variant_count = static_cast<int>(std::size(gradient_variants));
+
+template <class Row, std::size_t Rows> constexpr bool have_names_of(const Row (&a)[Rows], const Row (&b)[Rows]) {
+  for (std::size_t i = 0; i < Rows; ++i)
+    if (a[i].name != b[i].name) return false;
+  return true;
+}
+static_assert(have_names_of(sums_variants, stats_variants) && have_names_of(gradient_variants, apply_variants));
 
 }  // namespace ridge::batch_norm_detail

@@ -2,8 +2,7 @@
 #pragma once
 #include <ridge/conv/conv.hpp>
 #include <ridge/core/options.hpp>
-
-#include <charconv>
+#include <ridge/core/whole_numbers.hpp>
 
 namespace ridge::conv_detail {
 
@@ -25,17 +24,8 @@ struct Request {
 // Parses whole numbers, separated by commas.
 inline Result<std::vector<std::int64_t>> numbers_of(std::string_view key, std::string_view text,
                                                     std::string_view allowed) {
-  std::vector<std::int64_t> numbers;
-  const char *at = text.data(), *end = at + text.size();
-  while (true) {
-    std::int64_t number = 0;
-    const auto read = std::from_chars(at, end, number);
-    if (read.ec != std::errc{} || (read.ptr != end && *read.ptr != ','))
-      return Status::invalid("conv2d", std::string(key), "'" + std::string(text) + "'", std::string(allowed));
-    numbers.push_back(number);
-    if (read.ptr == end) return numbers;
-    at = read.ptr + 1;
-  }
+  if (auto numbers = whole_numbers(text)) return *std::move(numbers);
+  return Status::invalid("conv2d", std::string(key), "'" + std::string(text) + "'", std::string(allowed));
 }
 
 inline Result<ConvPair> pair_of(const Options& options, std::string_view key) {

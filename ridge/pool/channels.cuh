@@ -18,6 +18,7 @@ struct ChannelsShape {
   int r, s, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
   bool count_include_pad;
   std::int64_t x[3], y[3];  // strides of n, h, w
+  PaddedPlane<int> padded;
 };
 
 // y[n, i, j, c] = F of a window of x, V channels per thread, of Config::rows x Config::columns neighbouring outputs.
@@ -54,7 +55,8 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
   };
   const auto finish = [&](int o, int c, const Channels<F, T>& result) {
     float count = float(p.r) * float(p.s);
-    if (F::counts && !p.count_include_pad)
+    if constexpr (F::clips) count = p.padded.taps(top + o * S, left + c * S, p.r, p.s);
+    else if (F::counts && !p.count_include_pad)
       count = float(taps_inside(top + o * S, p.r, p.h)) * float(taps_inside(left + c * S, p.s, p.w));
     if (first_row + o < p.oh && (C == 1 || first_col + c < p.ow))
       tile::store_packed(y + o * p.y[1] + c * p.y[2], result.finish(count, F::counts ? 1.0f / count : 0.0f));
@@ -133,13 +135,14 @@ template <class Policy, class F, class T> static Status launch(const Call<T>& ca
                         .s = whole(window.size.w),
                         .stride_h = whole(window.stride.h),
                         .stride_w = whole(window.stride.w),
-                        .pad_h = whole(window.pad.h),
-                        .pad_w = whole(window.pad.w),
+                        .pad_h = whole(window.pad.top),
+                        .pad_w = whole(window.pad.left),
                         .dilation_h = whole(window.dilation.h),
                         .dilation_w = whole(window.dilation.w),
-                        .count_include_pad = window.count_include_pad,
+                        .count_include_pad = counts_padding(p),
                         .x = {in.stride[0], in.stride[2], in.stride[3]},
-                        .y = {out.stride[0], out.stride[2], out.stride[3]}};
+                        .y = {out.stride[0], out.stride[2], out.stride[3]},
+                        .padded = padded_plane<int>(p)};
   return simt::launch(launch_config(call), pool_channels<Policy, F, T>, call.x, call.y, s);
 }
 

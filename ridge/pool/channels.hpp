@@ -15,24 +15,12 @@ constexpr std::int64_t items_of(const Config& c, const PoolProblem& p) {
          ceil_div(p.y.shape[3], c.columns) * ceil_div(p.y.shape[1], vector_elements(p.dtype));
 }
 
-// Whether a view of contiguous channels and all of its strides start on 16-byte vectors.
-inline bool on_vectors(const Layout& t, DType dtype, int alignment) {
-  const std::int64_t vector = vector_elements(dtype);
-  for (int axis : {0, 2, 3})
-    if (t.shape[axis] > 1 && t.stride[axis] % vector != 0) return false;
-  return alignment >= vector_bytes;
-}
-
 inline std::string fits(const Variant& row, const PoolProblem& p, const DeviceInfo&) {
   const Config& c = row.config;
+  if (std::string why = refuse_others(p); !why.empty()) return why;
   if (std::string why = refuse_large(p, items_of(c, p)); !why.empty()) return why;
   if (std::string why = refuse_window(c, p.window); !why.empty()) return why;
-  if ((p.x.shape[1] > 1 && p.x.stride[1] != 1) || (p.y.shape[1] > 1 && p.y.stride[1] != 1))
-    return "channels are not contiguous";
-  if (p.x.shape[1] % vector_elements(p.dtype) != 0 || !on_vectors(p.x, p.dtype, p.align_x) ||
-      !on_vectors(p.y, p.dtype, p.align_y))
-    return "channels are not whole vectors of 16 bytes on 16-byte addresses";
-  return {};
+  return refuse_channels(p);
 }
 
 inline Footprint footprint(const Variant& row, const PoolProblem& p, const DeviceInfo&) {

@@ -15,6 +15,7 @@ struct ColumnShape {
   Divider across, down, channels;  // by outputs per row, by threads per column of outputs, by channels
   bool count_include_pad;
   std::int64_t x[4] = {}, y[4] = {};
+  PaddedPlane<int> padded = {};
 };
 
 // y[n, c, i, j] = F of a window of x, Config::size square, with its stride
@@ -57,7 +58,9 @@ __global__ void __launch_bounds__(Policy::config.threads) pool_column(const T* x
 #pragma unroll
     for (int a = 1; a < K; ++a) result = F::combine(result, row[o * S + a]);
     float count = float(K * K);
-    if (F::counts && !p.count_include_pad) count = float(taps_inside(top + o * S, K, p.h) * taps_inside(left, K, p.w));
+    if constexpr (F::clips) count = p.padded.taps(top + o * S, left, K, K);
+    else if (F::counts && !p.count_include_pad)
+      count = float(taps_inside(top + o * S, K, p.h) * taps_inside(left, K, p.w));
     if (first_row + o < p.oh) y[o * p.y[2]] = T(F::template finish<T>(result, count, 1.0f / count));
   }
 }
@@ -71,13 +74,14 @@ template <class Policy, class F, class T> static Status launch(const Call<T>& ca
                 .w = whole(p.x.shape[3]),
                 .oh = whole(p.y.shape[2]),
                 .ow = whole(p.y.shape[3]),
-                .pad_h = whole(p.window.pad.h),
-                .pad_w = whole(p.window.pad.w),
+                .pad_h = whole(p.window.pad.top),
+                .pad_w = whole(p.window.pad.left),
                 .items = static_cast<unsigned>(items_of(c, p)),
                 .across = Divider(p.y.shape[3]),
                 .down = Divider(ceil_div(p.y.shape[2], c.rows)),
                 .channels = Divider(p.y.shape[1]),
-                .count_include_pad = p.window.count_include_pad};
+                .count_include_pad = counts_padding(p),
+                .padded = padded_plane<int>(p)};
   std::copy_n(p.x.stride.begin(), 4, s.x);
   std::copy_n(p.y.stride.begin(), 4, s.y);
   return simt::launch(launch_config(call), pool_column<Policy, F, T>, call.x, call.y, s);

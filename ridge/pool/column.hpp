@@ -10,6 +10,7 @@ constexpr std::int64_t items_of(const Config& c, const PoolProblem& p) {
 }
 
 inline std::string fits(const Variant& row, const PoolProblem& p, const DeviceInfo&) {
+  if (std::string why = refuse_others(p); !why.empty()) return why;
   if (std::string why = refuse_large(p, items_of(row.config, p)); !why.empty()) return why;
   return refuse_window(row.config, p.window);
 }

@@ -2,6 +2,7 @@
 // compiled twice, for the CPU runtime and for CUDA, and both objects are in one library.
 #pragma once
 #include <ridge/pool/families.hpp>
+#include <ridge/pool/functions.cuh>
 #include <ridge/simt/launch.hpp>
 
 namespace ridge::pool_detail {
@@ -25,5 +26,14 @@ template <class T> static simt::Config launch_config(const Call<T>& call) {
 }
 
 inline int whole(std::int64_t n) { return static_cast<int>(n); }  // fits() has bounded these sizes
+
+// Zeros where no window reaches beyond it.
+template <class Index> static PaddedPlane<Index> padded_plane(const PoolProblem& p) {
+  if (!clips(p)) return {};
+  const PoolPad& pad = p.window.pad;
+  return {static_cast<Index>(pad.top), static_cast<Index>(pad.left),
+          static_cast<Index>(p.x.shape[2] + pad.top + pad.bottom),
+          static_cast<Index>(p.x.shape[3] + pad.left + pad.right)};
+}
 
 }  // namespace ridge::pool_detail

@@ -9,6 +9,10 @@
 
 namespace ridge::pool_detail {
 
+struct NaiveWindow {
+  PoolPair size, stride, pad, dilation;  // pad: above and on the left
+  bool count_include_pad;
+};
 struct Axes {  // sizes h and w of x; sizes of y and strides of both, along n, c, h, w
   std::int64_t h, w, outputs[4] = {}, x[4] = {}, y[4] = {};
 };
@@ -17,7 +21,8 @@ struct Axes {  // sizes h and w of x; sizes of y and strides of both, along n, c
 // Precondition: gridDim.x * threads covers y. Threads are ordered along y's innermost axis.
 template <class Policy, class F, class T>
 __global__ void __launch_bounds__(Policy::config.threads)
-    pool_naive(const T* x, T* y, Axes axes, PoolWindow window, bool channels_innermost) {
+    pool_naive(const T* x, T* y, Axes axes, NaiveWindow window, bool channels_innermost,
+               PaddedPlane<std::int64_t> padded) {
   std::uint64_t rest = std::uint64_t{blockIdx.x} * Policy::config.threads + threadIdx.x;
   std::int64_t at[4];  // n, c, i, j
   const auto take = [&](int axis) {
@@ -47,7 +52,9 @@ __global__ void __launch_bounds__(Policy::config.threads)
       ++inside;
     }
   }
-  const float count = float(window.count_include_pad ? window.size.h * window.size.w : inside);
+  float count;
+  if constexpr (F::clips) count = padded.taps(top, left, window.size.h, window.size.w);
+  else count = float(window.count_include_pad ? window.size.h * window.size.w : inside);
   *y = T(F::template finish<T>(result, count, 1.0f / count));
 }
 
@@ -59,8 +66,10 @@ template <class Policy, class F, class T> static Status launch(const Call<T>& ca
   std::copy_n(p.y.shape.begin(), 4, axes.outputs);
   std::copy_n(p.x.stride.begin(), 4, axes.x);
   std::copy_n(p.y.stride.begin(), 4, axes.y);
-  return simt::launch(launch_config(call), pool_naive<Policy, F, T>, call.x, call.y, axes, p.window,
-                      p.layout == PoolLayout::nhwc);
+  const PoolWindow& w = p.window;
+  const NaiveWindow window{w.size, w.stride, {w.pad.top, w.pad.left}, w.dilation, counts_padding(p)};
+  return simt::launch(launch_config(call), pool_naive<Policy, F, T>, call.x, call.y, axes, window,
+                      p.layout == PoolLayout::nhwc, padded_plane<std::int64_t>(p));
 }
 
 }  // namespace naive

@@ -4,7 +4,7 @@
 
 namespace ridge::pool_detail::naive {
 
-inline std::string fits(const Variant&, const PoolProblem&, const DeviceInfo&) { return {}; }
+inline std::string fits(const Variant&, const PoolProblem& p, const DeviceInfo&) { return refuse_others(p); }
 
 inline Footprint footprint(const Variant& row, const PoolProblem& p, const DeviceInfo&) {
   const Config& c = row.config;

@@ -1,4 +1,4 @@
-// max_pool2d and avg_pool2d of f16.
+// max_pool2d, avg_pool2d and adaptive_avg_pool2d of f16.
 #include <ridge/pool/dispatch.cuh>
 
 namespace ridge::pool_detail {

@@ -16,6 +16,7 @@ struct SharedShape {
   bool count_include_pad;
   Divider tiles_w, tiles_h, channels;
   std::int64_t x[4] = {}, y[4] = {};
+  PaddedPlane<int> padded = {};
 };
 
 // y[n, c, i, j] = F of a window of x                    x: [n, c, h, w]  y: [n, c, oh, ow], any strides
@@ -64,7 +65,8 @@ __global__ void __launch_bounds__(Policy::config.threads) pool_shared(const T* x
     for (int a = 0; a < p.r; ++a) result = F::combine(result, in[a * p.dilation_h * lanes]);
     const int row = first_row + tile_row;
     float count = float(p.r) * float(p.s);
-    if (F::counts && !p.count_include_pad)
+    if constexpr (F::clips) count = p.padded.taps(row * p.stride_h - p.pad_h, col * p.stride_w - p.pad_w, p.r, p.s);
+    else if (F::counts && !p.count_include_pad)
       count = float(taps_inside(row * p.stride_h - p.pad_h, p.r, p.h)) *
               float(taps_inside(col * p.stride_w - p.pad_w, p.s, p.w));
     y[row * p.y[2] + col * p.y[3]] = T(F::template finish<T>(result, count, 1.0f / count));
@@ -86,16 +88,17 @@ template <class Policy, class F, class T> static Status launch(const Call<T>& ca
                 .s = whole(window.size.w),
                 .stride_h = whole(window.stride.h),
                 .stride_w = whole(window.stride.w),
-                .pad_h = whole(window.pad.h),
-                .pad_w = whole(window.pad.w),
+                .pad_h = whole(window.pad.top),
+                .pad_w = whole(window.pad.left),
                 .dilation_h = whole(window.dilation.h),
                 .dilation_w = whole(window.dilation.w),
                 .rows = whole(inputs.rows),
                 .cols = whole(inputs.cols),
-                .count_include_pad = window.count_include_pad,
+                .count_include_pad = counts_padding(p),
                 .tiles_w = Divider(ceil_div(p.y.shape[3], shared_columns)),
                 .tiles_h = Divider(ceil_div(p.y.shape[2], c.rows)),
-                .channels = Divider(p.y.shape[1])};
+                .channels = Divider(p.y.shape[1]),
+                .padded = padded_plane<int>(p)};
   std::copy_n(p.x.stride.begin(), 4, s.x);
   std::copy_n(p.y.stride.begin(), 4, s.y);
   return simt::launch(launch_config(call), pool_shared<Policy, F, T>, call.x, call.y, s);

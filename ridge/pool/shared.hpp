@@ -29,6 +29,7 @@ constexpr std::int64_t tiles_of(const Config& c, const PoolProblem& p) {
 
 inline std::string fits(const Variant& row, const PoolProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
+  if (std::string why = refuse_others(p); !why.empty()) return why;
   if (std::string why = refuse_large(p, tiles_of(c, p)); !why.empty()) return why;
   // Above any device's shared memory: refused here, before sums of sizes could overflow.
   const PoolPair extent = p.window.extent(), stride = p.window.stride;

@@ -23,7 +23,7 @@ struct TileShape {
 //                                                       x: [planes, h, w]  y: [planes, oh, ow], rows contiguous
 // A thread computes rows x V neighbouring outputs. Each of its input rows is read once: S vectors of V elements, and
 // the halo, an element on either side, which other threads bring into the L1 cache.
-// Preconditions: gridDim.x * threads covers items < 2^31; sides below 2^30; vector_loads().
+// Preconditions: gridDim.x * threads covers items < 2^31; sides below 2^30; vector_loads(); not clips().
 template <class Policy, class F, class T>
 __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     pool_tile(const T* x, T* y, TileShape p) {
@@ -129,7 +129,7 @@ template <class Policy, class F, class T> static Status launch(const Call<T>& ca
                     .plane_y = *plane_pitch(p.y),
                     .row_y = p.y.stride[2],
                     .vector_stores = vector_stores(p),
-                    .count_include_pad = p.window.count_include_pad};
+                    .count_include_pad = counts_padding(p)};
   return simt::launch(launch_config(call), pool_tile<Policy, F, T>, call.x, call.y, s);
 }
 

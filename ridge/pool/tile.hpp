@@ -2,16 +2,7 @@
 #pragma once
 #include <ridge/pool/problem.hpp>
 
-#include <optional>
-
 namespace ridge::pool_detail::tiled {
-
-// Distance between planes, over channels and images; none if they are not evenly spaced.
-constexpr std::optional<std::int64_t> plane_pitch(const Layout& t) {
-  if (t.shape[1] == 1) return t.shape[0] == 1 ? 0 : t.stride[0];
-  if (t.shape[0] == 1 || t.stride[0] == t.shape[1] * t.stride[1]) return t.stride[1];
-  return std::nullopt;
-}
 
 // Whether every row starts on a 16-byte vector.
 constexpr bool rows_on_vectors(const Layout& t, DType dtype, int alignment) {
@@ -33,9 +24,11 @@ constexpr std::int64_t items_of(const Config& c, const PoolProblem& p) {
 
 inline std::string fits(const Variant& row, const PoolProblem& p, const DeviceInfo&) {
   const Config& c = row.config;
+  if (std::string why = refuse_others(p); !why.empty()) return why;
   if (std::string why = refuse_large(p, items_of(c, p)); !why.empty()) return why;
   if (std::string why = refuse_window(c, p.window); !why.empty()) return why;
-  if (p.window.pad != PoolPair{c.pad, c.pad}) return "the padding is not " + std::to_string(c.pad);
+  if (p.window.pad.top != c.pad || p.window.pad.left != c.pad) return "the padding is not " + std::to_string(c.pad);
+  if (clips(p)) return "the mean counts padding, and windows reach beyond it";
   if ((p.x.shape[3] > 1 && p.x.stride[3] != 1) || (p.y.shape[3] > 1 && p.y.stride[3] != 1))
     return "a row's elements are not contiguous";
   if (!plane_pitch(p.x) || !plane_pitch(p.y)) return "planes are not evenly spaced";

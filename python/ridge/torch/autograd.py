@@ -199,6 +199,85 @@ def _(call, dy):
     return {name[1:]: gradient for name, gradient in zip(wanted, gradients)}
 
 
+# ---- pooling --------------------------------------------------------------------------------------------------------
+
+
+def _without_variant(call):
+    """A row that was named for the forward pass has no gradient."""
+    return {k: v for k, v in call.options.items() if k != "variant"}
+
+
+@formula("max_pool2d", keep=("x", "y"))
+def _(call, dy):
+    return {"x": _ridge("max_pool2d_backward")(dy, call.x, call.y, **_without_variant(call))}
+
+
+@formula("avg_pool2d", "adaptive_avg_pool2d", keep=("x",))
+def _(call, dy):
+    """Of x only the size is read."""
+    first = 1 if call.options.get("layout") == "nhwc" else 2
+    size = {"h": int(call.x.shape[first]), "w": int(call.x.shape[first + 1])}
+    return {"x": _ridge(call.op + "_backward")(dy, **_without_variant(call) | size)}
+
+
+# ---- batch norm -----------------------------------------------------------------------------------------------------
+
+
+def _batch_norm(call, dy, mean, var, wanted):
+    """The gradients by name, "dgamma" and "dbeta" where they are wanted."""
+    outputs = ["dx", *(name for name in ("dgamma", "dbeta") if name in wanted)]
+    options = {k: v for k, v in call.options.items() if k in ("eps", "layout")}
+    found = _ridge(call.op + "_backward")(dy, call.x, mean, var, call.gamma, outputs=",".join(outputs), **options)
+    return dict(zip(outputs, found))
+
+
+def _of_parameters(call, found):
+    """gamma's and beta's, which are float32 as Ridge sums them; beta's type PyTorch knows."""
+    gradients = {"beta": found.get("dbeta")}
+    if call.gamma is not None and "dgamma" in found:
+        gradients["gamma"] = found["dgamma"].to(call.gamma.dtype)
+    return gradients
+
+
+@formula("batch_norm", keep=("x", "mean", "var", "gamma"))
+def _(call, dy):
+    """Given statistics have gradients as gamma and beta do, from the same sums."""
+    needs = call.needs
+    wanted = ["dgamma"] * (needs["gamma"] or needs["var"]) + ["dbeta"] * (needs["beta"] or needs["mean"])
+    found = _batch_norm(call, dy, call.mean, call.var, wanted)
+    gradients = {"x": found["dx"]} | _of_parameters(call, found)
+    inverse = (call.var.float() + call.options.get("eps", 1e-5)).rsqrt()
+    scale = inverse if call.gamma is None else inverse * call.gamma.float()
+    if needs["mean"]:
+        gradients["mean"] = (-scale * found["dbeta"]).to(call.mean.dtype)
+    if needs["var"]:
+        gradients["var"] = (-0.5 * scale * inverse * found["dgamma"]).to(call.var.dtype)
+    return gradients
+
+
+@formula("batch_norm_train", keep=("x", "gamma", "mean", "var"))
+def _(call, dy, dmean, dvar):
+    """Of y by Ridge; what comes back through the statistics themselves is added."""
+    gradients = {}
+    if dy is not None:
+        wanted = [f"d{name}" for name in ("gamma", "beta") if call.needs[name]]
+        found = _batch_norm(call, dy, call.mean, call.var, wanted)
+        gradients = {"x": found["dx"]} | _of_parameters(call, found)
+    if dmean is None and dvar is None:
+        return gradients
+    x = call.x
+    channel = x.dim() - 1 if call.options.get("layout") == "nhwc" else 1
+    shape = [-1 if axis == channel else 1 for axis in range(x.dim())]
+    elements = x.numel() // max(x.shape[channel], 1)
+    dx = torch.zeros_like(x, dtype=torch.float32)
+    if dmean is not None:
+        dx = dx + (dmean / elements).reshape(shape)
+    if dvar is not None:
+        dx = dx + (dvar * (2 / elements)).reshape(shape) * (x.float() - call.mean.reshape(shape))
+    dx = dx.to(x.dtype)
+    return gradients | {"x": gradients["x"] + dx if "x" in gradients else dx}
+
+
 # ---- convolutions ---------------------------------------------------------------------------------------------------
 
 

@@ -36,18 +36,79 @@ def pair(case, key, otherwise):
     return numbers * (2 // len(numbers))
 
 
+def sides(case):
+    """Padding as top, left, bottom, right, from `1`, `1,2` or four numbers."""
+    pads = [int(pad) for pad in case.option("pad", "0").split(",")]
+    return pads if len(pads) == 4 else (pads * (2 // len(pads))) * 2
+
+
+def _plane_of_y(case):
+    """The rows and columns of a pool's y."""
+    if case.op == "adaptive_avg_pool2d":
+        return pair(case, "size", 1)
+    (top, left, bottom, right), ceil_mode = sides(case), case.option("ceil_mode", "0") != "0"
+
+    def along(inputs, taps, stride, dilation, before, after):
+        spare = inputs + before + after - (taps - 1) * dilation - 1
+        last = (spare + (stride - 1) * ceil_mode) // stride
+        return last if ceil_mode and last * stride >= inputs + before else last + 1
+
+    (stride_h, stride_w), (tall, broad) = pair(case, "stride", 1), pair(case, "dilation", 1)
+    r = case["r"]
+    return [
+        along(case["h"], r, stride_h, tall, top, bottom),
+        along(case["w"], case.get("s", r), stride_w, broad, left, right),
+    ]
+
+
+def _pool_inputs(case, make):
+    """x; of a gradient dy, and of the maximum's x and y too."""
+    [x] = _image(case, make)
+    if not is_backward(case):
+        return [x]
+    rows, columns = _plane_of_y(case)
+    n, c = case["n"], case["c"]
+    dy = make(n, rows, columns, c) if case.option("layout") == "nhwc" else make(n, c, rows, columns)
+    if case.op != "max_pool2d":
+        return [dy]
+    y = _channels_first(case, _pool_forward(case, F.max_pool2d))(x)
+    return [dy, x, (y[0] if isinstance(y, tuple) else y).contiguous()]
+
+
+def _pool_gradient(case, forward):
+    """PyTorch's. Of a mean's x only the shape is read, so that one is made here, once."""
+    if case.op == "max_pool2d":
+        return Gradient(forward, lambda dy, x, y: ([dy], [x]))
+    made = {}
+
+    def arrange(dy):
+        if dy.device not in made:
+            size = [case[key] for key in "nchw"]
+            made[dy.device] = dy.new_zeros([size[0], *size[2:], size[1]] if case.option("layout") == "nhwc" else size)
+        return [dy], [made[dy.device]]
+
+    return Gradient(forward, arrange)
+
+
+def _pool_forward(case, function):
+    """Of x [n, c, h, w]."""
+    top, left, bottom, right = sides(case)
+    if (top, left) != (bottom, right):
+        raise NotImplementedError("PyTorch pads both sides alike")
+    window = [case["r"], case.get("s", case["r"])]
+    more = {"stride": pair(case, "stride", 1), "padding": [top, left]}
+    more["ceil_mode"] = case.option("ceil_mode", "0") != "0"
+    if function is F.max_pool2d:
+        more["dilation"] = pair(case, "dilation", 1)
+    else:
+        more["count_include_pad"] = case.option("count_include_pad") != "0"
+    return lambda x: function(x, window, **more)
+
+
 def _pooling(function):
     def peer(case):
-        window = [case["r"], case.get("s", case["r"])]
-        more = (
-            {"dilation": pair(case, "dilation", 1)}
-            if function is F.max_pool2d
-            else {"count_include_pad": case.option("count_include_pad") != "0"}
-        )
-
-        return _channels_first(
-            case, lambda x: function(x, window, stride=pair(case, "stride", 1), padding=pair(case, "pad", 0), **more)
-        )
+        forward = _channels_first(case, _pool_forward(case, function))
+        return _pool_gradient(case, forward) if is_backward(case) else forward
 
     return peer
 
@@ -55,10 +116,16 @@ def _pooling(function):
 for _name, _function in {"max_pool2d": F.max_pool2d, "avg_pool2d": F.avg_pool2d}.items():
     add(
         _name,
-        inputs=_image,
+        inputs=_pool_inputs,
         peer=_pooling(_function),
         cases=typed("f32 f16", "n=32,c=64,h=112,w=112,r=3")
-        + ("f32:n=32,c=64,h=112,w=112,r=3:stride=2:pad=1", "f16:n=32,c=64,h=112,w=112,r=3:stride=2:pad=1:layout=nhwc"),
+        + (
+            "f32:n=32,c=64,h=112,w=112,r=3:stride=2:pad=1",
+            "f16:n=32,c=64,h=112,w=112,r=3:stride=2:pad=1:layout=nhwc",
+            "f32:n=32,c=64,h=112,w=112,r=3:stride=2:ceil_mode",
+            "f32:n=32,c=64,h=112,w=112,r=3:stride=2:pad=1:backward",
+            "bf16:n=32,c=64,h=112,w=112,r=3:stride=2:pad=1:layout=nhwc:backward",
+        ),
     )
 
 
@@ -108,7 +175,55 @@ add(
 )
 
 
+def _adaptive_pooling(case):
+    size = pair(case, "size", 1)
+    forward = _channels_first(case, lambda x: F.adaptive_avg_pool2d(x, size))
+    return _pool_gradient(case, forward) if is_backward(case) else forward
+
+
+add(
+    "adaptive_avg_pool2d",
+    inputs=_pool_inputs,
+    peer=_adaptive_pooling,
+    cases=typed(
+        "f32 bf16",
+        "n=32,c=2048,h=7,w=7:size=1 n=32,c=2048,h=7,w=7:size=1:layout=nhwc n=32,c=64,h=112,w=112:size=1 "
+        "n=32,c=512,h=14,w=14:size=7 n=32,c=2048,h=7,w=7:size=1:backward",
+    ),
+)
+
+
+def _batch_norm_gradient_inputs(case, make):
+    """dy, x, mean, var and gamma: of batch_norm_train x's own statistics."""
+    [x], [dy] = _image(case, make), _image(case, make)
+    gamma, mean, var = (make(case["c"], dtype=torch.float32) for _ in range(3))
+    if case.op == "batch_norm_train":
+        axes = (0, 1, 2) if case.option("layout") == "nhwc" else (0, 2, 3)
+        var, mean = torch.var_mean(x.float(), axes, correction=0)
+    return [dy, x, mean, var if case.op == "batch_norm_train" else var.abs() + 0.5, gamma]
+
+
+def _batch_norm_gradient(case):
+    """PyTorch's, of x, gamma and beta."""
+    eps, train = float(case.option("eps", 1e-5)), case.op == "batch_norm_train"
+
+    def of_planes(x, gamma, beta, mean, var):
+        statistics = (None, None) if train else (mean, var)
+        return F.batch_norm(x, *statistics, gamma, beta, training=train, eps=eps)
+
+    forward, beta = _channels_first(case, of_planes), {}
+
+    def arrange(dy, x, mean, var, gamma):
+        if x.device not in beta:
+            beta[x.device] = torch.zeros_like(gamma)
+        return [dy], [x, gamma, beta[x.device]], [mean, var]
+
+    return Gradient(forward, arrange)
+
+
 def _batch_norm_inputs(case, make):
+    if is_backward(case):
+        return _batch_norm_gradient_inputs(case, make)
     parameters = [make(case["c"], dtype=torch.float32) for _ in range(4 if case.op == "batch_norm" else 2)]
     if case.op == "batch_norm":
         parameters[1].abs_()  # a variance
@@ -116,6 +231,8 @@ def _batch_norm_inputs(case, make):
 
 
 def _batch_norm(case):
+    if is_backward(case):
+        return _batch_norm_gradient(case)
     eps = float(case.option("eps", 1e-5))
 
     def given(x, mean, var, gamma, beta):
@@ -144,7 +261,11 @@ add(
     inputs=_batch_norm_inputs,
     peer=_batch_norm,
     library="cudnn",
-    cases=typed("f32 bf16", _PLANES),
+    # dgamma and dbeta are sums over a channel
+    comparable=lambda case, outputs, inputs: [
+        x / math.sqrt(inputs[0].numel() / case["c"]) if is_backward(case) and x.dim() == 1 else x for x in outputs
+    ],
+    cases=typed("f32 bf16", _PLANES) + typed("f32", " ".join(f"{size}:backward" for size in _PLANES.split())),
 )
 add("batch_norm_stats", inputs=_batch_norm_inputs, peer=_batch_norm_stats, cases=typed("f32 bf16", _PLANES))
 
@@ -213,8 +334,7 @@ def _conv2d_sizes(case):
 
 def _conv2d_padding(case):
     """Left, right, top, bottom, which is the order of F.pad."""
-    pads = [int(pad) for pad in case.option("pad", "0").split(",")]
-    top, left, bottom, right = pads if len(pads) == 4 else (pads * (2 // len(pads))) * 2
+    top, left, bottom, right = sides(case)
     return [left, right, top, bottom]
 
 
