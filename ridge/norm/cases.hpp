@@ -112,9 +112,9 @@ inline void expect_anything(check::Expected& e) {
   e.tolerance.push_back(HUGE_VAL);
 }
 
-// Whether a row's scale has no number in the type that the row is computed in: with eps 0, if its elements differ by less
-// than the normal numbers, or not at all and their sum leaves the type. Its mean is then rounded, and 0 / 0 is a small
-// number by another.
+// Whether a row's scale has no number in the type that the row is computed in: with eps 0, if its elements differ by
+// less than the normal numbers, or not at all and their sum leaves the type. Its mean is then rounded, and 0 / 0 is a
+// small number by another.
 inline bool scale_has_no_number(const RowOracle& row, std::int64_t cols, DType dtype) {
   const long double greatest = dtype == f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
   if (std::isinf(row.exact_scale)) return std::fabs(row.first) * static_cast<long double>(cols) > greatest;

@@ -169,7 +169,7 @@ add(
             "bf16:n=1,c=512,h=256,w=256:scale=2:mode=bilinear",
             "bf16:n=1,c=512,h=256,w=256:scale=2:mode=bilinear:layout=nhwc",
             "f16:n=32,c=256,h=20,w=20:scale=2",
-            "f32:n=8,c=21,h=65,w=65:scale=7.9:mode=bilinear",
+            "f32:n=8,c=21,h=65,w=65:scale=8:mode=bilinear",
         )
     ),
 )
