@@ -82,8 +82,8 @@ inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in
 // Gradients, of the statistics given. With A additions on a term's way, a channel's sums are off by A u times the sum
 // of the terms' magnitudes; each dy (x - mean) by 2 roundings more, and by what underflows. A is the channel's length
 // if one thread adds it up (`serial`): roundings of equal values fall to the same side. Else at least eight threads
-// share it (kernels have as many lanes to a channel), each adds a few vectors, and trees follow: fewer than length / 8 +
-// 64.
+// share it (kernels have as many lanes to a channel), each adds a few vectors, and trees follow: fewer than
+// length / 8 + 64.
 //   dbeta    the first sum's error
 //   dgamma   the second's, times the reciprocal root (4.5 roundings), and one product
 //   dx       scale (6 roundings) times dy; of batch statistics times dy - shift - (x - mean) slope, with shift the mean
