@@ -93,7 +93,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"case_fill", {"check", "relu:f32:n=4:fill=rain", "--device", "cpu"}, "'rain'"},
         Wrong{"case_warp", {"check", "relu:f32:n=4:warp=31", "--device", "cpu"}, "32 or 64"},
         Wrong{"case_overflows", {"explain", "softmax:f32:rows=4294967296,cols=4294967296"}, "2^63 bytes"},
-        Wrong{"case_too_large", {"check", "relu:f32:n=1000000000000000000", "--device", "cpu"}, "it must be fewer"},
+        Wrong{"case_too_large", {"check", "relu:f32:n=1000000000000000000", "--device", "cpu"}, "it must be less"},
         Wrong{"check_operator", {"check", "rela"}, "no operator or family 'rela'"},
         Wrong{"check_variant", {"check", "relu", "--variant", "fastest"}, "it must be one of"},
         Wrong{"check_variant_of_none", {"check", "--variant", "fastest"}, "no operator has it"},
