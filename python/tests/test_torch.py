@@ -8,24 +8,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch_samples import samples, tensors  # noqa: E402
+from torch_samples import OPERATORS, REQUESTS, WITH_GRADIENT, overload, samples, tensors  # noqa: E402
 
 import ridge  # noqa: E402
 import ridge.torch  # noqa: E402
 from ridge import _docs, _options  # noqa: E402
 from ridge.torch import autograd, schema, shapes  # noqa: E402
-
-OPERATORS = ridge.torch.OPERATORS
-REQUESTS = [
-    pytest.param(op, inputs, options, id=f"{op.name}-{i}")
-    for op in OPERATORS.values()
-    for i, (inputs, options) in enumerate(samples(op))
-]
-WITH_GRADIENT = [p for p in REQUESTS if p.values[0].name in autograd.FORMULAS]
-
-
-def overload(op):
-    return getattr(torch.ops.ridge, op.name).default
 
 
 def test_every_operator_is_there():

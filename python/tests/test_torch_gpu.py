@@ -6,21 +6,10 @@ torch = pytest.importorskip("torch")
 if not torch.cuda.is_available():
     pytest.skip("there is no GPU here", allow_module_level=True)
 
-from torch_samples import samples, tensors  # noqa: E402
+from torch_samples import REQUESTS, WITH_GRADIENT, overload, samples, tensors  # noqa: E402
 
 import ridge.torch  # noqa: E402
 from ridge.torch import autograd, schema  # noqa: E402
-
-REQUESTS = [
-    pytest.param(op, inputs, options, id=f"{op.name}-{i}")
-    for op in ridge.torch.OPERATORS.values()
-    for i, (inputs, options) in enumerate(samples(op))
-]
-WITH_GRADIENT = [p for p in REQUESTS if p.values[0].name in autograd.FORMULAS]
-
-
-def overload(op):
-    return getattr(torch.ops.ridge, op.name).default
 
 
 @pytest.fixture(autouse=True)

@@ -12,23 +12,11 @@ torch = pytest.importorskip("torch")
 
 from torch.autograd import forward_ad  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
-from torch_samples import samples, tensors  # noqa: E402
+from torch_samples import OPERATORS, REQUESTS, WITH_GRADIENT, overload, samples, tensors  # noqa: E402
 
 import ridge  # noqa: E402
 import ridge.torch  # noqa: E402
-from ridge.torch import autocast, autograd, schema  # noqa: E402
-
-OPERATORS = ridge.torch.OPERATORS
-REQUESTS = [
-    pytest.param(op, inputs, options, id=f"{op.name}-{i}")
-    for op in OPERATORS.values()
-    for i, (inputs, options) in enumerate(samples(op))
-]
-WITH_GRADIENT = [p for p in REQUESTS if p.values[0].name in autograd.FORMULAS]
-
-
-def overload(op):
-    return getattr(torch.ops.ridge, op.name).default
+from ridge.torch import autocast, schema  # noqa: E402
 
 
 def flat(outputs):

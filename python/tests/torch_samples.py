@@ -1,8 +1,13 @@
 """Requests that the tests of ridge.torch make of each operator: shapes or tensors of the inputs, and options."""
 
+import pytest
 import torch
 
 import ridge
+import ridge.torch
+from ridge.torch import autograd
+
+OPERATORS = ridge.torch.OPERATORS
 
 # operator: [(inputs by name, options)]. A shape stands for random numbers; an operator that is not here is asked with
 # one matrix for each input that it needs.
@@ -277,3 +282,15 @@ def tensors(op, inputs, device="cpu", dtype=None, requires_grad=False):
             given = given.to(device).requires_grad_(requires_grad and kind.is_floating_point)
         made[name] = given.to(device)
     return made
+
+
+REQUESTS = [
+    pytest.param(op, inputs, options, id=f"{op.name}-{i}")
+    for op in OPERATORS.values()
+    for i, (inputs, options) in enumerate(samples(op))
+]
+WITH_GRADIENT = [p for p in REQUESTS if p.values[0].name in autograd.FORMULAS]
+
+
+def overload(op):
+    return getattr(torch.ops.ridge, op.name).default

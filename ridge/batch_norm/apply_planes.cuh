@@ -1,20 +1,9 @@
 // Contiguous nchw: several 16-byte vectors per thread, each of which may lie in several planes.
 #pragma once
 #include <ridge/batch_norm/apply.cuh>
-#include <ridge/batch_norm/apply_planes.hpp>
-#include <ridge/core/divider.hpp>
+#include <ridge/batch_norm/planes.cuh>
 
 namespace ridge::batch_norm_detail {
-
-struct PlanesShape {
-  std::int64_t count;  // elements
-  unsigned items;      // vectors; the last may not be whole
-  unsigned plane;      // vectors of a plane if whole_planes, else its elements
-  int channels;
-  bool whole_planes;  // planes are whole vectors
-  bool backwards;
-  Divider by_plane, by_channels;
-};
 
 // y[n, c, i] = its channel's function of x              x, y: [n, c, plane], contiguous. y may be x.
 // A thread has Config::vectors 16-byte vectors.
@@ -100,15 +89,7 @@ namespace apply::planes {
 
 template <class Policy, class T> static Status launch(const ApplyCall<T>& call) {
   const BatchNormProblem& p = call.plan.problem;
-  const std::int64_t plane = spatial(p.x) / (whole_planes(p) ? vector_elements(p.dtype) : 1);
-  const PlanesShape s{.count = p.x.count(),
-                      .items = static_cast<unsigned>(vectors_of(p)),
-                      .plane = static_cast<unsigned>(plane),
-                      .channels = static_cast<int>(p.x.shape[1]),
-                      .whole_planes = whole_planes(p),
-                      .backwards = call.backwards(),
-                      .by_plane = Divider(plane),
-                      .by_channels = Divider(p.x.shape[1])};
+  const PlanesShape s = planes_shape(p, call.backwards());
   const simt::Config at = launch_config(call);
   if (spatial(p.x) < vector_elements(p.dtype))
     return simt::launch(at, apply_planes<Policy, T, true>, call.x, call.y, s, call.parameters);

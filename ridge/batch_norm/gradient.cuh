@@ -25,15 +25,9 @@ struct GradientParameters {
   template <int N, bool Batch>
   __device__ __forceinline__ void gather(std::int64_t c, bool vectorized, GradientChannel<Batch> (&channels)[N]) const {
     float means[N], vars[N], gammas[N];
-    const auto take = [&](const Parameter& parameter, float(&values)[N], float otherwise) {
-#pragma unroll
-      for (int i = 0; i < N; ++i) values[i] = otherwise;
-      if (parameter.data && vectorized) parameter.gather_vectors(c, values);
-      else if (parameter.data) parameter.gather(c, values);
-    };
-    take(mean, means, 0);
-    take(var, vars, 0);
-    take(gamma, gammas, 1);
+    mean.gather_or(0, c, vectorized, means);
+    var.gather_or(0, c, vectorized, vars);
+    gamma.gather_or(1, c, vectorized, gammas);
 #pragma unroll
     for (int i = 0; i < N; ++i) channels[i] = of<Batch>(c + i, means[i], vars[i], gammas[i]);
   }

@@ -2,18 +2,9 @@
 #pragma once
 #include <ridge/batch_norm/gradient.cuh>
 #include <ridge/batch_norm/gradient_planes.hpp>
+#include <ridge/batch_norm/planes.cuh>
 
 namespace ridge::batch_norm_detail {
-
-struct GradientPlanesShape {
-  std::int64_t count;  // elements
-  unsigned items;      // vectors; the last may not be whole
-  unsigned plane;      // vectors of a plane if whole_planes, else its elements
-  unsigned channels;
-  bool whole_planes;  // planes are whole vectors
-  bool backwards;
-  Divider by_plane, by_channels;
-};
 
 // dx[n, c, i] = its channel's function of dy and x      x, dy, dx: [n, c, plane], contiguous
 // A thread has Config::vectors 16-byte vectors. Of one that lies in several planes, it goes from plane to plane.
@@ -21,7 +12,7 @@ struct GradientPlanesShape {
 // that are read or written start on 16 bytes.
 template <class Policy, class T, bool Batch>
 __global__ void __launch_bounds__(Policy::config.threads)
-    gradient_planes(const T* x, const T* dy, T* dx, GradientPlanesShape s, GradientParameters parameters) {
+    gradient_planes(const T* x, const T* dy, T* dx, PlanesShape s, GradientParameters parameters) {
   constexpr int V = tile::vector_elements<T>, U = Policy::config.vectors, threads = Policy::config.threads;
   const unsigned item = block_number(s.backwards) * (threads * U) + threadIdx.x;
   tile::Packed of_x[U], of_dy[U];
@@ -63,7 +54,7 @@ __global__ void __launch_bounds__(Policy::config.threads)
         begin = end;
         position = 0;
         if (begin == V) break;
-        channel = channel + 1 < s.channels ? channel + 1 : 0;
+        channel = static_cast<int>(channel) + 1 < s.channels ? channel + 1 : 0;
         here = parameters.channel<Batch>(channel);
       }
     }
@@ -81,15 +72,7 @@ namespace gradient::planes {
 
 template <class Policy, class T> static Status launch(const GradientCall<T>& call) {
   const BatchNormProblem& p = call.plan.problem;
-  const std::int64_t plane = spatial(p.x) / (whole_planes(p) ? vector_elements(p.dtype) : 1);
-  const GradientPlanesShape s{.count = p.x.count(),
-                              .items = static_cast<unsigned>(vectors_of(p)),
-                              .plane = static_cast<unsigned>(plane),
-                              .channels = static_cast<unsigned>(p.x.shape[1]),
-                              .whole_planes = whole_planes(p),
-                              .backwards = call.backwards(),
-                              .by_plane = Divider(plane),
-                              .by_channels = Divider(p.x.shape[1])};
+  const PlanesShape s = planes_shape(p, call.backwards());
   const simt::Config at = launch_config(call);
   if (of_batch(p))
     return simt::launch(at, gradient_planes<Policy, T, true>, call.x, call.dy, call.dx, s, call.parameters);

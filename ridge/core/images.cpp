@@ -38,4 +38,15 @@ Status as_images(std::string_view op, bool channels_last, std::span<Layout> layo
   return {};
 }
 
+Layout as_nchw(const Layout& given, bool channels_last) {
+  if (!channels_last) return given;
+  Layout t = given;
+  constexpr int from[] = {0, 3, 1, 2};
+  for (int axis = 0; axis < 4; ++axis) {
+    t.shape[axis] = given.shape[from[axis]];
+    t.stride[axis] = given.stride[from[axis]];
+  }
+  return t;
+}
+
 }  // namespace ridge

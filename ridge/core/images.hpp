@@ -13,4 +13,7 @@ namespace ridge {
 // Refuses fewer than two axes, and spatial axes that do not merge into two. Precondition: the layouts have one shape.
 Status as_images(std::string_view op, bool channels_last, std::span<Layout> layouts);
 
+// The axes of [n, h, w, c] in the order n, c, h, w; [n, c, h, w] as it is. Precondition: 4 axes.
+Layout as_nchw(const Layout&, bool channels_last);
+
 }  // namespace ridge

@@ -147,4 +147,33 @@ inline Arrangement in_slices(const Config& c, const GemmProblem& p, const Device
   return best;
 }
 
+// ---- the families: functions of a row's block
+
+template <auto block_of> Arrangement slices_of_row(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
+  return in_slices(row.config, p, device, block_of(row.config, p, device));
+}
+template <auto block_of>
+Footprint footprint_of_row(const Variant& row, const GemmProblem& p, const DeviceInfo& device, const Arrangement& way) {
+  return footprint_of(row.config, p, block_of(row.config, p, device), way.split);
+}
+template <auto block_of, auto arrange>
+Prediction predict_row(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
+  return predict(row.config, p, device, block_of(row.config, p, device), arrange(row, p, device).split);
+}
+
+// A family whose blocks have whole tiles each, and one whose blocks may share a tile's products.
+template <auto fits, auto block_of, auto lesson>
+inline constexpr KernelFamily block_per_tile{.fits = fits,
+                                             .arrange = arrange_alike,
+                                             .footprint = footprint_of_row<block_of>,
+                                             .model = predict_row<block_of, arrange_alike>,
+                                             .lesson = lesson};
+template <auto fits, auto block_of, auto lesson>
+inline constexpr KernelFamily block_per_tile_and_slice{.fits = fits,
+                                                       .arrange = slices_of_row<block_of>,
+                                                       .footprint = footprint_of_row<block_of>,
+                                                       .model = predict_row<block_of, slices_of_row<block_of>>,
+                                                       .lesson = lesson,
+                                                       .slices = true};
+
 }  // namespace ridge::gemm_detail

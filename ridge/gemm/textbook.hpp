@@ -67,17 +67,9 @@ inline TileBlock block_of(const Config& c, const GemmProblem& p, const DeviceInf
   return block;
 }
 
-inline Footprint footprint(const Variant& row, const GemmProblem& p, const DeviceInfo& device, const Arrangement& way) {
-  return footprint_of(row.config, p, block_of(row.config, p, device), way.split);
-}
-inline Prediction model(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
-  return predict(row.config, p, device, block_of(row.config, p, device));
-}
-
 inline std::string_view lesson(const Variant&) { return {}; }
 
-inline constexpr KernelFamily family{
-    .fits = fits, .arrange = arrange_alike, .footprint = footprint, .model = model, .lesson = lesson};
+inline constexpr KernelFamily family = block_per_tile<fits, block_of, lesson>;
 
 }  // namespace naive
 
@@ -106,17 +98,9 @@ inline TileBlock block_of(const Config& c, const GemmProblem& p, const DeviceInf
   return block;
 }
 
-inline Footprint footprint(const Variant& row, const GemmProblem& p, const DeviceInfo& device, const Arrangement& way) {
-  return footprint_of(row.config, p, block_of(row.config, p, device), way.split);
-}
-inline Prediction model(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
-  return predict(row.config, p, device, block_of(row.config, p, device));
-}
-
 inline std::string_view lesson(const Variant&) { return "tiling"; }
 
-inline constexpr KernelFamily family{
-    .fits = fits, .arrange = arrange_alike, .footprint = footprint, .model = model, .lesson = lesson};
+inline constexpr KernelFamily family = block_per_tile<fits, block_of, lesson>;
 
 }  // namespace shared
 }  // namespace ridge::gemm_detail

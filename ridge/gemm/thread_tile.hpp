@@ -96,16 +96,6 @@ inline TileBlock block_of(const Config& c, const GemmProblem& p, const DeviceInf
           .step_of = step_of};
 }
 
-inline Arrangement arrange(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
-  return in_slices(row.config, p, device, block_of(row.config, p, device));
-}
-inline Footprint footprint(const Variant& row, const GemmProblem& p, const DeviceInfo& device, const Arrangement& way) {
-  return footprint_of(row.config, p, block_of(row.config, p, device), way.split);
-}
-inline Prediction model(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
-  return predict(row.config, p, device, block_of(row.config, p, device), arrange(row, p, device).split);
-}
-
 // ---- lesson
 
 inline std::string_view lesson(const Variant& row) {
@@ -116,7 +106,6 @@ inline std::string_view lesson(const Variant& row) {
   return c.pipeline == Pipeline::single && !c.conflict_free ? "coalescing" : "tiling";
 }
 
-inline constexpr KernelFamily family{
-    .fits = fits, .arrange = arrange, .footprint = footprint, .model = model, .lesson = lesson, .slices = true};
+inline constexpr KernelFamily family = block_per_tile_and_slice<fits, block_of, lesson>;
 
 }  // namespace ridge::gemm_detail::thread_tile

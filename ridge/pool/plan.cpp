@@ -1,5 +1,6 @@
 // validate -> fits -> model -> choose. Pure: no CUDA call, no global.
 #include <ridge/core/check_data.hpp>
+#include <ridge/core/images.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/core/plan_checks.hpp>
@@ -55,24 +56,12 @@ static Status validate_adaptive(const PoolPair& outputs, std::int64_t h, std::in
   return {};
 }
 
-// Reorders axes to n, c, h, w.
-static Layout as_nchw(const Layout& given, PoolLayout layout) {
-  if (layout == PoolLayout::nchw) return given;
-  Layout t = given;
-  constexpr int from[] = {0, 3, 1, 2};
-  for (int axis = 0; axis < 4; ++axis) {
-    t.shape[axis] = given.shape[from[axis]];
-    t.stride[axis] = given.stride[from[axis]];
-  }
-  return t;
-}
-
 Result<std::vector<std::int64_t>> pool_shape(Pool function, const PoolWindow& window, PoolLayout layout,
                                              const Layout& x) {
   if (x.rank != 4)
     return Status::invalid(name(function), "x.shape", x.text(),
                            layout == PoolLayout::nchw ? "of 4 axes, n c h w" : "of 4 axes, n h w c");
-  const Layout t = as_nchw(x, layout);
+  const Layout t = as_nchw(x, layout == PoolLayout::nhwc);
   RIDGE_TRY(check_extent(name(function), "x", x));
   const bool adaptive = function == Pool::adaptive_avg;
   RIDGE_TRY(adaptive ? validate_adaptive(window.size, t.shape[2], t.shape[3])
@@ -89,8 +78,8 @@ static PoolProblem problem_of(Pool function, DType dtype, const PoolWindow& wind
                 .dtype = dtype,
                 .window = window,
                 .layout = layout,
-                .x = as_nchw(x, layout),
-                .y = as_nchw(y, layout)};
+                .x = as_nchw(x, layout == PoolLayout::nhwc),
+                .y = as_nchw(y, layout == PoolLayout::nhwc)};
   if (function != Pool::adaptive_avg) return p;
   const std::int64_t h = p.x.shape[2], w = p.x.shape[3], oh = p.y.shape[2], ow = p.y.shape[3];
   p.window = {.size = {ceil_div(std::max<std::int64_t>(h, 1), oh), ceil_div(std::max<std::int64_t>(w, 1), ow)}};
@@ -110,7 +99,7 @@ Result<PoolProblem> PoolProblem::contiguous(Pool function, DType dtype, const Po
 // What the shape of y says of adaptive windows; others are as given.
 static PoolWindow asked_window(Pool function, const PoolWindow& window, PoolLayout layout, const Layout& y) {
   if (function != Pool::adaptive_avg || y.rank != 4) return window;
-  const Layout t = as_nchw(y, layout);
+  const Layout t = as_nchw(y, layout == PoolLayout::nhwc);
   return {.size = {t.shape[2], t.shape[3]}};
 }
 
@@ -159,8 +148,8 @@ Result<PoolProblem> PoolProblem::of_gradient(Pool function, const PoolWindow& wi
   RIDGE_TRY(check_data(op, "y", *t.y));
   RIDGE_TRY(check_no_overlap(op, "dx", dx, "x", *t.x));
   RIDGE_TRY(check_no_overlap(op, "dx", dx, "y", *t.y));
-  p.value_x = as_nchw(t.x->layout, layout);
-  p.value_y = as_nchw(t.y->layout, layout);
+  p.value_x = as_nchw(t.x->layout, layout == PoolLayout::nhwc);
+  p.value_y = as_nchw(t.y->layout, layout == PoolLayout::nhwc);
   p.align_values = std::min(alignment_of(t.x->data), alignment_of(t.y->data));
   return p;
 }

@@ -1,5 +1,6 @@
 // validate -> fits -> model -> choose. Pure: no CUDA call, no global.
 #include <ridge/core/check_data.hpp>
+#include <ridge/core/images.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/core/plan_checks.hpp>
@@ -19,25 +20,13 @@ std::string_view name(Interpolation mode) {
   return names[static_cast<int>(mode)];
 }
 
-// Reorders axes to n, c, h, w. Precondition: 4 axes.
-static Layout as_nchw(const Layout& given, UpsampleLayout layout) {
-  if (layout == UpsampleLayout::nchw) return given;
-  Layout t = given;
-  constexpr int from[] = {0, 3, 1, 2};
-  for (int axis = 0; axis < 4; ++axis) {
-    t.shape[axis] = given.shape[from[axis]];
-    t.stride[axis] = given.stride[from[axis]];
-  }
-  return t;
-}
-
 Result<UpsampleProblem> UpsampleProblem::contiguous(const Upsampling& how, DType dtype, std::int64_t n, std::int64_t c,
                                                     std::int64_t h, std::int64_t w, std::int64_t oh, std::int64_t ow) {
   const auto tensor = [&](const char* argument, std::int64_t rows, std::int64_t columns) -> Result<Layout> {
     RIDGE_TRY(check_sizes(op, argument, {n, c, rows, columns}));
     const Layout t = how.layout == UpsampleLayout::nchw ? Layout::contiguous({n, c, rows, columns})
                                                         : Layout::contiguous({n, rows, columns, c});
-    return as_nchw(t, how.layout);
+    return as_nchw(t, how.layout == UpsampleLayout::nhwc);
   };
   auto x = tensor("x.shape", h, w), y = tensor("y.shape", oh, ow);
   if (!x) return x.error();
@@ -62,7 +51,8 @@ static Result<UpsampleProblem> problem_of(const Upsampling& how, bool backward, 
   if (to.dtype != from.dtype)
     return Status::invalid(op, std::string(names[out]) + ".dtype", std::string(name(to.dtype)),
                            "that of " + std::string(names[in]) + ", " + std::string(name(from.dtype)));
-  const Layout a = as_nchw(from.layout, how.layout), b = as_nchw(to.layout, how.layout);
+  const bool channels_last = how.layout == UpsampleLayout::nhwc;
+  const Layout a = as_nchw(from.layout, channels_last), b = as_nchw(to.layout, channels_last);
   if (a.shape[0] != b.shape[0] || a.shape[1] != b.shape[1])
     return Status::invalid(op, std::string(names[out]) + ".shape", to.layout.text(),
                            "of as many images and channels as " + std::string(names[in]) + ", " + from.layout.text());
@@ -71,8 +61,8 @@ static Result<UpsampleProblem> problem_of(const Upsampling& how, bool backward, 
   return UpsampleProblem{how,
                          backward,
                          x.dtype,
-                         as_nchw(x.layout, how.layout),
-                         as_nchw(y.layout, how.layout),
+                         as_nchw(x.layout, how.layout == UpsampleLayout::nhwc),
+                         as_nchw(y.layout, how.layout == UpsampleLayout::nhwc),
                          alignment_of(x.data),
                          alignment_of(y.data)};
 }

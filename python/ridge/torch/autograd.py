@@ -212,11 +212,11 @@ def _(call, dy):
     return {"x": _ridge("max_pool2d_backward")(dy, call.x, call.y, **_without_variant(call))}
 
 
-@formula("avg_pool2d", "adaptive_avg_pool2d", keep=("x",))
+@formula("avg_pool2d", "adaptive_avg_pool2d", keep=())
 def _(call, dy):
-    """Of x only the size is read."""
+    """Of x its sides alone."""
     first = 1 if call.options.get("layout") == "nhwc" else 2
-    size = {"h": int(call.x.shape[first]), "w": int(call.x.shape[first + 1])}
+    size = dict(zip("hw", map(int, call.shapes["x"][first : first + 2])))
     return {"x": _ridge(call.op + "_backward")(dy, **_without_variant(call) | size)}
 
 

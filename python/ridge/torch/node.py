@@ -19,11 +19,12 @@ def given_options(options):
 def autograd_kernel(op, names, returns_list):
     """The function for the Autograd key of an operator with these inputs, in the order of its schema."""
     overload = getattr(torch.ops.ridge, op.name).default
-    node = _node(op, names, returns_list, overload)
+    name, node = overload.name(), _node(op, names, returns_list, overload)
 
     def kernel(keyset, *tensors, **options):
-        _refuse_tangents(overload.name(), tensors)
-        if not (torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)):
+        if forward_ad._current_level >= 0:
+            _refuse_tangents(name, tensors)
+        if not (torch.is_grad_enabled() and torch._C._any_requires_grad(*tensors)):
             return _below(overload, keyset, tensors, options)
         outputs = _apply(node, keyset, options, *tensors)
         return list(outputs) if returns_list else outputs
@@ -36,8 +37,9 @@ def kernel_without_gradient(overload):
     name = overload.name()
 
     def kernel(keyset, *tensors, **options):
-        _refuse_tangents(name, tensors)
-        if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors):
+        if forward_ad._current_level >= 0:
+            _refuse_tangents(name, tensors)
+        if torch.is_grad_enabled() and torch._C._any_requires_grad(*tensors):
             raise NotImplementedError(
                 f"{name} has no gradient; it must be called under torch.no_grad(), or on tensors that require none"
             )
@@ -61,8 +63,6 @@ def _apply(node, *arguments):
 
 
 def _refuse_tangents(name, tensors):
-    if forward_ad._current_level < 0:
-        return
     for tensor in tensors:
         if tensor is not None and forward_ad.unpack_dual(tensor).tangent is not None:
             raise NotImplementedError(
