@@ -32,7 +32,10 @@ def metadata(project):
 
 
 def entry_points(project):
-    return "[console_scripts]\n" + "".join(f"{name} = {call}\n" for name, call in project["scripts"].items())
+    groups = {"console_scripts": project["scripts"], **project["entry-points"]}
+    return "\n".join(
+        f"[{group}]\n" + "".join(f"{name} = {call}\n" for name, call in calls.items()) for group, calls in groups.items()
+    )
 
 
 def pack(files, wheel, project, tag):

@@ -100,7 +100,15 @@ def _function(name):
     return function
 
 
+# What needs torch.compile's machinery, whose import takes seconds.
+_OF_COMPILED_MODELS = ("backend", "accelerate", "report")
+
+
 def __getattr__(name):
+    if name in _OF_COMPILED_MODELS:
+        from ridge.torch.fx import backend
+
+        return getattr(backend, name)
     if name not in OPERATORS:
         raise AttributeError(f"ridge.torch has no operator '{name}'; it has {', '.join(OPERATORS)}")
     globals()[name] = _function(name)
@@ -108,4 +116,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted([*globals(), *OPERATORS])
+    return sorted([*globals(), *_OF_COMPILED_MODELS, *OPERATORS])

@@ -1,0 +1,116 @@
+"""What a node of a captured graph computes, by one name for each function, method and operator that means the same."""
+
+import operator
+
+import torch
+import torch.nn.functional as F
+
+# A function's name and its parameters, as far as patterns ask for them.
+_SIGNATURES = {
+    "linear": ("input", "weight", "bias"),
+    "relu": ("input", "inplace"),
+    "gelu": ("input", "approximate"),
+    "silu": ("input", "inplace"),
+    "sigmoid": ("input",),
+    "add": ("input", "other", "alpha"),
+    "mul": ("input", "other"),
+    "layer_norm": ("input", "normalized_shape", "weight", "bias", "eps"),
+    "rms_norm": ("input", "normalized_shape", "weight", "eps"),
+    "attention": ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa"),
+    "dropout": ("input", "p", "training", "inplace"),
+    "rsqrt": ("input",),
+    "mean": ("input", "dim", "keepdim", "dtype"),
+    "pow": ("input", "exponent"),
+    "to": ("input", "dtype"),
+    "unsqueeze": ("input", "dim"),
+    "index": ("input", "at"),
+    "expand": ("input", "size"),
+    "reshape": ("input", "size"),
+}
+
+_FUNCTIONS = {
+    F.linear: "linear",
+    F.relu: "relu",
+    torch.relu: "relu",
+    F.gelu: "gelu",
+    F.silu: "silu",
+    F.sigmoid: "sigmoid",
+    torch.sigmoid: "sigmoid",
+    torch.add: "add",
+    operator.add: "add",
+    operator.iadd: "add",
+    torch.mul: "mul",
+    operator.mul: "mul",
+    F.layer_norm: "layer_norm",
+    torch.layer_norm: "layer_norm",
+    F.rms_norm: "rms_norm",
+    torch.rms_norm: "rms_norm",
+    F.scaled_dot_product_attention: "attention",
+    F.dropout: "dropout",
+    torch.rsqrt: "rsqrt",
+    torch.mean: "mean",
+    torch.pow: "pow",
+    operator.pow: "pow",
+    torch.unsqueeze: "unsqueeze",
+    operator.getitem: "index",
+    torch.reshape: "reshape",
+}
+
+_METHODS = {name: name for name in ("relu sigmoid add mul rsqrt mean pow to unsqueeze expand reshape").split()}
+_METHODS |= {"view": "reshape", "type": "to", "float": "to", "half": "to", "bfloat16": "to"}
+_DTYPES = {"float": torch.float32, "half": torch.float16, "bfloat16": torch.bfloat16}
+
+
+def name(node):
+    """The name of what a node computes, or None."""
+    if not isinstance(node, torch.fx.Node):
+        return None
+    if node.op == "call_function":
+        return _FUNCTIONS.get(node.target)
+    return _METHODS.get(node.target) if node.op == "call_method" else None
+
+
+def arguments(node):
+    """{parameter: what was given}; what was not given is not there."""
+    found = dict(zip(_SIGNATURES[name(node)], node.args)) | node.kwargs
+    if node.op == "call_method" and node.target in _DTYPES:
+        found["dtype"] = _DTYPES[node.target]
+    return found
+
+
+def value(node):
+    """The fake tensor that stands for a node's result, or None: numbers, lists."""
+    found = node.meta.get("example_value") if isinstance(node, torch.fx.Node) else None
+    return found if isinstance(found, torch.Tensor) else None
+
+
+def only_user(node):
+    """The one node that uses a result, which then need not be kept; or None."""
+    return next(iter(node.users)) if len(node.users) == 1 else None
+
+
+def others(node, one):
+    """What an add or a mul takes beside `one`; None where that is not one of its two, or where it is a scaled sum."""
+    given = arguments(node)
+    pair = given.get("input"), given.get("other")
+    if given.get("alpha", 1) != 1 or one not in pair:
+        return None
+    return pair[1] if pair[0] is one else pair[0]
+
+
+def writes(node):
+    """Whether a node may change a tensor that is there."""
+    if node.op == "call_method":
+        return node.target.endswith("_") and not node.target.endswith("__")
+    if node.op != "call_function":
+        return node.op == "call_module"
+    text = getattr(node.target, "__name__", str(node.target))
+    in_place = node.target in (operator.setitem, operator.iadd, operator.isub, operator.imul, operator.itruediv)
+    return in_place or (text.endswith("_") and not text.endswith("__")) or bool(node.kwargs.get("inplace"))
+
+
+def same_shape(a, b):
+    """Of two tensors' sizes, without deciding anything about a symbol that is not known."""
+    return len(a.shape) == len(b.shape) and all(
+        x is y or (type(x) is type(y) and str(x) == str(y)) for x, y in zip(a.shape, b.shape)
+    )

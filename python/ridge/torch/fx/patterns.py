@@ -1,0 +1,295 @@
+"""What Ridge replaces in a captured graph: a function of a node for each pattern, that returns the ways to replace what
+begins or ends there, the one with most in it first; nothing where the pattern is not there.
+
+A Match's two functions take the same inputs: Ridge's is put into the graph, and PyTorch's is what it is measured
+against. That is the graph's own nodes as Inductor would run them at best: all that follows a product is one pass over
+its result.
+"""
+
+import dataclasses
+from typing import Callable
+
+import torch
+import torch.nn.functional as F
+
+from ridge.torch.fx import graph
+from ridge.torch.fx.graph import arguments, name, only_user, others, value
+
+_FLOATS = (torch.float32, torch.float16, torch.bfloat16)
+
+
+@dataclasses.dataclass(frozen=True)
+class Match:
+    what: str  # "linear+gelu"
+    nodes: tuple  # that are replaced, in their order; the last one's result is Ridge's
+    inputs: tuple
+    ridge: Callable
+    torch: Callable
+    sums: tuple = ()  # nodes whose result is Ridge's second
+
+
+class Unfit(Exception):
+    """A pattern is there, and Ridge has no operator for it; with the reason."""
+
+
+def _check(*tensors):
+    """One device and one float type of all."""
+    first = value(tensors[0])
+    for tensor in tensors:
+        found = value(tensor)
+        if found is None:
+            raise Unfit("an input is no tensor")
+        if found.dtype not in _FLOATS:
+            raise Unfit(f"its type is {found.dtype}")
+        if found.dtype != first.dtype:
+            raise Unfit(f"its types are {first.dtype} and {found.dtype}")
+        if found.device != first.device:
+            raise Unfit("its tensors are on several devices")
+    if first.dtype == torch.float32 and first.is_cuda and torch.backends.cuda.matmul.allow_tf32:
+        raise Unfit("float32 may be multiplied in TF32 (torch.backends.cuda.matmul.allow_tf32)")
+
+
+# ---- products --------------------------------------------------------------------------------------------------------
+
+
+def _activation(node):
+    """The name of an activation in Ridge's words, or None."""
+    if node is None or name(node) not in ("relu", "gelu", "silu", "sigmoid"):
+        return None
+    tanh = name(node) == "gelu" and arguments(node).get("approximate", "none") == "tanh"
+    return "gelu_tanh" if tanh else name(node)
+
+
+def _product(x, w, bias, residual, activation):
+    return torch.ops.ridge.linear(x, w, bias, residual, activation=activation)
+
+
+def _product_and_pass(x, w, bias, residual, activation):
+    y = F.linear(x, w, bias)
+    if residual is not None:
+        return y + residual
+    return torch.relu(y) if activation else y
+
+
+def linear(node, training):
+    """act(x w^T + bias) + residual, then without what follows the product."""
+    if name(node) != "linear":
+        return
+    given = arguments(node)
+    x, w, bias = given["input"], given["weight"], given.get("bias")
+    _check(x, w, node, *([] if bias is None else [bias]))
+    nodes, activation = [node], None
+    found = [_linear_match(nodes, x, w, bias, None, None)]
+    after = only_user(node)
+    # A gradient needs what the activation was given, which a fused product does not keep.
+    if not training and _activation(after):
+        activation = _activation(after)
+        nodes.append(after)
+        found.append(_linear_match(nodes, x, w, bias, None, activation))
+        after = only_user(after)
+    if after is not None and name(after) == "add":
+        addend = others(after, nodes[-1])
+        fits = value(addend) is not None and addend is not nodes[-1] and graph.same_shape(value(addend), value(node))
+        fits = fits and value(addend).dtype == value(node).dtype
+        if fits and not (graph.writes(after) and after.args[0] is not nodes[-1]):
+            nodes.append(after)
+            found.append(_linear_match(nodes, x, w, bias, addend, activation))
+    yield from reversed(found)
+
+
+def _linear_match(nodes, x, w, bias, residual, activation):
+    parts = ["linear", "bias" if bias is not None else "", activation, "residual" if residual is not None else ""]
+    what = "+".join(part for part in parts if part)
+    return Match(what, tuple(nodes), (x, w, bias, residual, activation), _product, _product_and_pass)
+
+
+def _gate(x, gate, up, activation):
+    rows = x.reshape(-1, x.shape[-1])
+    y = torch.ops.ridge.gemm(rows, gate, gate=up, layout="nt", epilogue=f"{activation}+gate")
+    return y.view(*x.shape[:-1], gate.shape[0])
+
+
+def _gate_and_pass(x, gate, up, activation):
+    return F.linear(x, gate) * F.linear(x, up)
+
+
+def gate(node, training):
+    """act(x gate^T) * (x up^T), of one x."""
+    if name(node) != "mul" or training:  # the fused gate keeps neither factor
+        return
+    for acted in (arguments(node).get("input"), arguments(node).get("other")):
+        activation = _activation(acted)
+        up = others(node, acted) if activation else None
+        left = arguments(acted)["input"] if activation else None
+        if name(left) != "linear" or name(up) != "linear" or up is left:
+            continue
+        if any(len(n.users) > 1 for n in (acted, left, up)):
+            continue
+        a, b = arguments(left), arguments(up)
+        if a["input"] is not b["input"] or a.get("bias") is not None or b.get("bias") is not None:
+            continue
+        x = a["input"]
+        _check(x, a["weight"], b["weight"], node)
+        if not graph.same_shape(value(a["weight"]), value(b["weight"])):
+            continue
+        nodes = tuple(n for n in node.graph.nodes if n in (left, acted, up, node))
+        yield Match(f"linear+{activation}+gate", nodes, (x, a["weight"], b["weight"], activation), _gate, _gate_and_pass)
+        return
+
+
+# ---- norms -----------------------------------------------------------------------------------------------------------
+
+
+def _norm(op, x, gamma, beta, eps):
+    return getattr(torch.ops.ridge, op)(x, gamma, beta, eps=eps)
+
+
+def _torch_norm(op, x, gamma, beta, eps):
+    if op.endswith("rms_norm"):
+        return F.rms_norm(x, x.shape[-1:], gamma, eps)
+    return F.layer_norm(x, x.shape[-1:], gamma, beta, eps)
+
+
+def _add_norm(op, x, residual, gamma, beta, eps):
+    return getattr(torch.ops.ridge, op)(x, residual, gamma, beta, eps=eps)
+
+
+def _torch_add_norm(op, x, residual, gamma, beta, eps):
+    return _torch_norm(op, x, gamma, beta, eps)  # Inductor adds in the norm's kernel
+
+
+def _norm_match(op, nodes, x, gamma, beta, eps):
+    _check(x, nodes[-1], *(p for p in (gamma, beta) if p is not None))
+    if name(x) == "add" and not graph.writes(x):
+        a, b = arguments(x).get("input"), arguments(x).get("other")
+        alike = value(a) is not None and value(b) is not None and arguments(x).get("alpha", 1) == 1
+        if alike and value(a).dtype == value(b).dtype == value(x).dtype and graph.same_shape(value(a), value(b)):
+            inputs = (f"add_{op}", a, b, gamma, beta, eps)
+            yield Match(f"add_{op}", (x, *nodes), inputs, _add_norm, _torch_add_norm, sums=(x,))
+    yield Match(op, nodes, (op, x, gamma, beta, eps), _norm, _torch_norm)
+
+
+def norm(node, training):
+    """layer_norm and rms_norm of the last axis, and the sum before them."""
+    if name(node) not in ("layer_norm", "rms_norm"):
+        return
+    given = arguments(node)
+    if len(given["normalized_shape"]) != 1:
+        raise Unfit("it is over several axes")
+    x, gamma, beta, eps = given["input"], given.get("weight"), given.get("bias"), given.get("eps")
+    if eps is None:
+        eps = 1e-5 if name(node) == "layer_norm" else torch.finfo(value(x).dtype).eps
+    yield from _norm_match(name(node), (node,), x, gamma, beta, eps)
+
+
+def _unconverted(node):
+    return arguments(node)["input"] if name(node) == "to" else node
+
+
+def written_rms_norm(node, training):
+    """gamma * (x rsqrt(mean(x^2) + eps)), in float32 between, as models spell it out."""
+    if name(node) != "rsqrt":
+        return
+    inside = arguments(node)["input"]
+    if name(inside) != "add" or not isinstance(arguments(inside).get("other"), float):
+        return
+    eps, mean = arguments(inside)["other"], arguments(inside)["input"]
+    if name(mean) != "mean" or arguments(mean).get("dim") not in (-1, (-1,), [-1]) or not arguments(mean).get("keepdim"):
+        return
+    power = arguments(mean)["input"]
+    if name(power) != "pow" or arguments(power).get("exponent") != 2:
+        return
+    wide = arguments(power)["input"]
+    x, scaled = _unconverted(wide), only_user(node)
+    if scaled is None or name(scaled) != "mul" or _unconverted(others(scaled, node)) is not x:
+        return
+    nodes = [power, mean, inside, node, scaled]
+    if wide is not x:
+        nodes.insert(0, wide)
+    after = only_user(scaled)
+    if after is not None and name(after) == "to":
+        nodes.append(after)
+        after = only_user(after)
+    if after is None or name(after) != "mul":
+        return
+    gamma = others(after, nodes[-1])
+    if value(gamma) is None or value(gamma).dim() != 1:
+        return
+    yield from _norm_match("rms_norm", (*nodes, after), x, gamma, None, eps)
+
+
+# ---- attention -------------------------------------------------------------------------------------------------------
+
+
+def _attention(q, k, v, mask, causal, scale, training):
+    # Models hold [batch, tokens, heads, d] and show it with the heads first; so does the result, which they turn back.
+    tokens_first = q.stride(1) < q.stride(2)
+    if tokens_first:
+        q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    if mask is not None:
+        mask = mask[(None,) * (4 - mask.dim())]
+    o, *_ = torch.ops.ridge.attention(
+        q,
+        k,
+        v,
+        mask,
+        causal="upper_left" if causal else None,
+        scale=scale,
+        layout="bshd" if tokens_first else None,
+        lse=True if training else None,  # for the backward, which would compute it again
+    )
+    return o.transpose(1, 2) if tokens_first else o
+
+
+def _torch_attention(q, k, v, mask, causal, scale, training):
+    grouped = q.shape[1] != k.shape[1]
+    return F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal, scale=scale, enable_gqa=grouped)
+
+
+def _unrepeated(node):
+    """Heads of keys or values before a model repeated them for each group of queries, as enable_gqa does."""
+    expand = arguments(node)["input"] if name(node) == "reshape" else None
+    axis = arguments(expand)["input"] if name(expand) == "expand" else None
+    if name(axis) not in ("index", "unsqueeze"):
+        return node
+    heads = arguments(axis)["input"]
+    if value(heads) is None or value(node) is None or value(expand) is None:
+        return node
+    if value(heads).dim() != 4 or value(node).dim() != 4 or value(expand).dim() != 5:
+        return node
+    sizes = [str(size) for size in value(heads).shape]
+    repeated = [str(size) for size in value(expand).shape]
+    is_repeat = sizes == repeated[:2] + repeated[3:] and [str(s) for s in value(axis).shape] == [*sizes[:2], "1", *sizes[2:]]
+    ends = [str(size) for size in value(node).shape]
+    return heads if is_repeat and ends[:1] + ends[2:] == sizes[:1] + sizes[2:] else node
+
+
+def attention(node, training):
+    """scaled_dot_product_attention."""
+    if name(node) != "attention":
+        return
+    given = arguments(node)
+    q, k, v, mask = given["query"], given["key"], given["value"], given.get("attn_mask")
+    _check(q, k, v)
+    if given.get("dropout_p", 0.0):
+        raise Unfit("it has dropout")
+    if value(q).dim() != 4:
+        raise Unfit(f"q has {value(q).dim()} axes")
+    if mask is not None:
+        found = value(mask)
+        if found.requires_grad:
+            raise Unfit("its mask has a gradient")
+        if found.dtype not in (torch.bool, torch.float32, value(q).dtype):
+            raise Unfit(f"its mask is {found.dtype}")
+    if value(q).shape[-1] > 256 or value(v).shape[-1] > 256:
+        raise Unfit(f"its heads are {value(q).shape[-1]} wide")
+    k, v = _unrepeated(k), _unrepeated(v)
+    inputs = (q, k, v, mask, bool(given.get("is_causal", False)), given.get("scale"), training)
+    what = "attention" + ("+mask" if mask is not None else "") + ("+causal" if inputs[4] else "")
+    yield Match(what, (node,), inputs, _attention, _torch_attention)
+
+
+# What comes first takes a node that two could have. In training the sum goes to the norm, whose backward adds up what
+# comes back through it; else to the product, which saves the norm reading it.
+INFERENCE = (gate, linear, norm, written_rms_norm, attention)
+TRAINING = (norm, written_rms_norm, linear, attention)

@@ -1,0 +1,277 @@
+"""torch.compile(model, backend="ridge"): models written as the usual libraries write them, each replaced as it should be."""
+
+import importlib
+import pathlib
+
+import pytest
+
+torch = pytest.importorskip("torch")
+F = pytest.importorskip("torch.nn.functional")
+nn = torch.nn
+import ridge.torch  # noqa: E402
+from ridge.torch.fx import backend as fx  # noqa: E402
+
+if "linear" not in ridge.torch.OPERATORS or "attention" not in ridge.torch.OPERATORS:
+    pytest.skip("this build has not the operators of a transformer", allow_module_level=True)
+
+WIDTH, HEADS, SHARED, D = 32, 4, 2, 8
+
+
+class WrittenRmsNorm(nn.Module):
+    def __init__(self, wide_first=True):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(WIDTH))
+        self.wide_first = wide_first
+
+    def forward(self, x):
+        dtype = x.dtype
+        wide = x.to(torch.float32)
+        variance = wide.pow(2).mean(-1, keepdim=True)
+        x = (wide if self.wide_first else x) * torch.rsqrt(variance + 1e-6)
+        return self.weight * x.to(dtype)
+
+
+def repeat_kv(x, times):
+    batch, heads, tokens, d = x.shape
+    return x[:, :, None, :, :].expand(batch, heads, times, tokens, d).reshape(batch, heads * times, tokens, d)
+
+
+class DecoderLayer(nn.Module):
+    """As Llama is written: separate projections, heads that are repeated, a gate, norms spelled out."""
+
+    def __init__(self):
+        super().__init__()
+        make = lambda out, width=WIDTH: nn.Linear(width, out, bias=False)  # noqa: E731
+        self.q, self.k, self.v = make(HEADS * D), make(SHARED * D), make(SHARED * D)
+        self.o, self.gate, self.up, self.down = make(WIDTH), make(48), make(48), make(WIDTH, 48)
+        self.norm1, self.norm2 = WrittenRmsNorm(), WrittenRmsNorm(wide_first=False)
+
+    def forward(self, x):
+        batch, tokens, _ = x.shape
+        h = self.norm1(x)
+        q, k, v = (p(h).view(batch, tokens, -1, D).transpose(1, 2) for p in (self.q, self.k, self.v))
+        k, v = repeat_kv(k, HEADS // SHARED), repeat_kv(v, HEADS // SHARED)
+        o = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.o(o.transpose(1, 2).contiguous().view(batch, tokens, -1))
+        h = self.norm2(x)
+        return x + self.down(F.silu(self.gate(h)) * self.up(h))
+
+
+class EncoderLayer(nn.Module):
+    """As BERT is written: dropout everywhere, norms after the sums, a mask of numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.qkv, self.o = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.up, self.down = nn.Linear(WIDTH, 64), nn.Linear(64, WIDTH)
+        self.norm1, self.norm2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        self.dropout = nn.Dropout(0.1)
+
+    def forward(self, x, mask):
+        q, k, v = (t.unflatten(-1, (HEADS, D)).transpose(1, 2) for t in self.qkv(x).chunk(3, -1))
+        o = F.scaled_dot_product_attention(q, k, v, mask).transpose(1, 2).flatten(2)
+        x = self.norm1(self.dropout(self.o(o)) + x)
+        return self.norm2(self.dropout(self.down(F.gelu(self.up(x)))) + x)
+
+
+def mask(tokens):
+    return torch.where(torch.ones(tokens, tokens).tril() > 0, 0.0, torch.finfo(torch.float32).min)[None, None]
+
+
+MODELS = {"decoder": (DecoderLayer, ()), "encoder": (EncoderLayer, (mask(6),))}
+
+
+def compiled(model, **options):
+    torch._dynamo.reset()
+    return torch.compile(model, backend=lambda g, x: fx.backend(g, x, inductor=False, measure=False, **options))
+
+
+def kinds(model):
+    return sorted(entry.what for entry in ridge.torch.report(model).entries if entry.replaced)
+
+
+def compare(found, expected):
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_inference(name):
+    make, more = MODELS[name]
+    torch.manual_seed(1)
+    model, x = make().eval(), torch.randn(2, 6, WIDTH)
+    with torch.no_grad():
+        compare(compiled(model)(x, *more), model(x, *more))
+    assert kinds(model) == {
+        "decoder": ["attention+causal", *["linear"] * 3, *["linear+residual"] * 2, "linear+silu+gate", *["rms_norm"] * 2],
+        "encoder": [
+            *["attention+mask", "layer_norm", "layer_norm", "linear+bias"],
+            *["linear+bias+gelu", "linear+bias+residual", "linear+bias+residual"],
+        ],
+    }[name]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_training(name):
+    make, more = MODELS[name]
+    torch.manual_seed(2)
+    model, x = make().eval(), torch.randn(2, 6, WIDTH)
+    dy = torch.randn(2, 6, WIDTH)
+    model(x, *more).backward(dy)
+    expected = {k: p.grad.clone() for k, p in model.named_parameters()}
+    model.zero_grad()
+    compiled(model)(x, *more).backward(dy)
+    assert "linear+silu+gate" not in kinds(model) and any(kind.startswith("add_") for kind in kinds(model))
+    for key, parameter in model.named_parameters():
+        scale = expected[key].abs().max()
+        compare(parameter.grad / scale, expected[key] / scale)
+
+
+def test_repeated_heads_are_not_copied():
+    model = DecoderLayer().eval()
+    graphs = []
+
+    def keep(graph, inputs):
+        run = fx.backend(graph, inputs, inductor=False, measure=False)
+        graphs.append(graph)
+        return run
+
+    torch._dynamo.reset()
+    with torch.no_grad():
+        torch.compile(model, backend=keep)(torch.randn(1, 4, WIDTH))
+    [call] = [n for n in graphs[0].graph.nodes if getattr(n.target, "__name__", "") == "_attention"]
+    assert call.args[1].meta["example_value"].shape[1] == SHARED
+
+
+def test_dynamic_shapes_are_compiled_once():
+    model, count = EncoderLayer().eval(), []
+
+    def counting(graph, inputs):
+        count.append(1)
+        return fx.backend(graph, inputs, inductor=False, measure=False)
+
+    torch._dynamo.reset()
+    fast = torch.compile(model, backend=counting, dynamic=True)
+    with torch.no_grad():
+        for tokens in (5, 6, 9):
+            x = torch.randn(2, tokens, WIDTH)
+            compare(fast(x, mask(tokens)), model(x, mask(tokens)))
+    assert len(count) == 1
+
+
+def replaced_of(function, *inputs):
+    """What is replaced in a function, whose result stays what it was. Functions have no parameters to ask by."""
+    entries = []
+
+    def keep(graph, example):
+        entries.extend(fx.replace(graph.graph, fx._is_trained(example), measure=False))
+        graph.recompile()
+        return graph.forward
+
+    torch._dynamo.reset()
+    copies = [x.clone() for x in inputs]
+    found = torch.compile(function, backend=keep)(*copies)
+    compare(found, function(*inputs))
+    return [e.what for e in entries if e.replaced], [e.why for e in entries if not e.replaced]
+
+
+X, W, R, B = torch.randn(5, 16), torch.randn(24, 16), torch.randn(5, 24), torch.randn(24)
+
+
+@pytest.mark.parametrize(
+    "function, expected",
+    [
+        (lambda x, w, r, b: F.linear(x, w), ["linear"]),
+        (lambda x, w, r, b: torch.relu(F.linear(x, w, b)) + r, ["linear+bias+relu+residual"]),
+        (lambda x, w, r, b: r + F.gelu(F.linear(x, w), approximate="tanh"), ["linear+gelu_tanh+residual"]),
+        (lambda x, w, r, b: F.linear(x, w) + b, ["linear"]),  # a row is no residual
+        (lambda x, w, r, b: torch.add(F.linear(x, w), r, alpha=2), ["linear"]),
+        (lambda x, w, r, b: F.linear(x, w).sigmoid().add(r), ["linear+sigmoid+residual"]),
+        (lambda x, w, r, b: (lambda y: F.silu(y) + y)(F.linear(x, w)), ["linear"]),  # y is used twice
+        (lambda x, w, r, b: (lambda y: y + y)(F.linear(x, w)), ["linear"]),
+        (lambda x, w, r, b: F.silu(F.linear(x, w)) * F.linear(x, w * 2), ["linear+silu+gate"]),
+        (lambda x, w, r, b: F.silu(F.linear(x, w)) * F.linear(x + 1, w), ["linear+silu", "linear"]),
+        (lambda x, w, r, b: F.silu(F.linear(x, w, b)) * F.linear(x, w), ["linear+bias+silu", "linear"]),
+    ],
+)
+def test_products(function, expected):
+    with torch.no_grad():
+        assert replaced_of(function, X, W, R, B)[0] == expected
+
+
+def test_writes_in_place():
+    def residual_is_written(x, w, r, b):
+        r += F.linear(x, w)
+        return r * 2
+
+    def product_is_written(x, w, r, b):
+        y = F.linear(x, w)
+        y += r
+        return y * 2
+
+    def residual_changes_between(x, w, r, b):
+        y = F.linear(x, w)
+        r.mul_(2)
+        return y + r
+
+    with torch.no_grad():
+        assert replaced_of(residual_is_written, X, W, R, B)[0] == ["linear"]
+        assert replaced_of(product_is_written, X, W, R, B)[0] == ["linear+residual"]
+        assert replaced_of(residual_changes_between, X, W, R, B)[0] == ["linear"]
+
+
+def test_what_does_not_fit_says_why():
+    q = torch.randn(1, 2, 4, 300)
+    with torch.no_grad():
+        assert replaced_of(lambda q: F.scaled_dot_product_attention(q, q, q), q) == ([], ["its heads are 300 wide"])
+        assert replaced_of(lambda x: F.layer_norm(x, (5, 16)), X) == ([], ["it is over several axes"])
+        assert replaced_of(lambda x: F.linear(x, x), X.double()) == ([], ["its type is torch.float64"])
+
+
+def test_report_and_accelerate():
+    model = DecoderLayer().eval()
+    assert "nothing was captured" in str(ridge.torch.report(model))
+    with torch.no_grad():
+        x = torch.randn(1, 4, WIDTH)
+        expected = model(x)
+        assert ridge.torch.accelerate(model, measure=False) is model
+        compare(model(x), expected)
+    text = str(ridge.torch.report(model))
+    assert "linear+silu+gate" in text and text.endswith("9 of 9 are Ridge's") and "gate" in text
+    # A CPU's own operators are faster than a runtime that checks.
+    with torch.no_grad():
+        other = ridge.torch.accelerate(EncoderLayer().eval())
+        other(torch.randn(1, 6, WIDTH), mask(6))
+    assert "0 of 7 are Ridge's" in str(ridge.torch.report(other))
+
+
+def test_nothing_to_replace_is_no_error():
+    model = torch.compile(nn.Sequential(nn.Softplus(), nn.Conv1d(2, 2, 1)), backend=ridge.torch.backend)
+    assert model(torch.randn(1, 2, 8)).shape == (1, 2, 8)
+    assert str(ridge.torch.report(model)) == "0 of 0 are Ridge's"
+
+
+def test_under_autocast_the_types_stay_pytorchs():
+    model = compiled(EncoderLayer().eval())
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        x = torch.randn(1, 6, WIDTH)
+        expected, found = model._orig_mod(x, mask(6)), model(x, mask(6))
+    assert found.dtype == expected.dtype
+    torch.testing.assert_close(found, expected, rtol=2e-2, atol=2e-2)
+
+
+def test_inductor_and_its_modes():
+    """The whole way, with what is C++ here; on a GPU the same in bf16."""
+    model, x = DecoderLayer().eval(), torch.randn(1, 4, WIDTH)
+    torch._dynamo.reset()
+    fast = torch.compile(model, backend=ridge.torch.backend, mode="max-autotune-no-cudagraphs")
+    with torch.no_grad():
+        compare(fast(x), model(x))
+    found = {entry.what for entry in ridge.torch.report(fast).entries}
+    assert {"linear+silu+gate", "linear+residual", "rms_norm", "attention+causal"} <= found
+
+
+def test_the_packages_entry_point():
+    tomllib = pytest.importorskip("tomllib")
+    project = tomllib.loads((pathlib.Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    module, _, name = project["entry-points"]["torch_dynamo_backends"]["ridge"].partition(":")
+    assert getattr(importlib.import_module(module), name) is ridge.torch.backend
