@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 import ridge  # noqa: E402
 from ridge.bench import __main__ as program  # noqa: E402
 from ridge.bench.case import Case  # noqa: E402
-from ridge.bench.clock import Timing  # noqa: E402
+from ridge.torch.clock import Timing  # noqa: E402
 from ridge.bench.peers import TABLE  # noqa: E402
 
 
@@ -164,6 +164,7 @@ def test_a_sweep_that_cannot_be_drawn(tmp_path, monkeypatch, capsys):
     assert program.main(["softmax", "--sweep", "softmax", "--device", "cpu"]) == 2
     monkeypatch.delenv("RIDGE_PROGRAM")
     monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
+    monkeypatch.setattr("ridge._program.__file__", str(tmp_path / "_program.py"))  # nor in the package
     assert program.main(["--sweep", "softmax", "--device", "cpu"]) == 2
     told = capsys.readouterr().err.splitlines()
     assert told[0] == "ridge.bench: no such problems" and "'nothing' is none of" in told[1]

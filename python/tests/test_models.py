@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 import ridge.torch  # noqa: E402
 from ridge.bench import __main__ as program  # noqa: E402
-from ridge.bench.clock import CpuClock, GpuClock  # noqa: E402
+from ridge.torch.clock import CpuClock, GpuClock  # noqa: E402
 from ridge.bench.models import MODELS, kernels, report, run  # noqa: E402
 from ridge.bench.models.floor import Counting  # noqa: E402
 from ridge.bench.models.ops import Flex, Ridge, Torch  # noqa: E402

@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 F = pytest.importorskip("torch.nn.functional")
 nn = torch.nn
 import ridge.torch  # noqa: E402
+from ridge.bench import hub  # noqa: E402
 from ridge.torch.fx import backend as fx  # noqa: E402
 
 if "linear" not in ridge.torch.OPERATORS or "attention" not in ridge.torch.OPERATORS:
@@ -163,7 +164,7 @@ def replaced_of(function, *inputs):
     entries = []
 
     def keep(graph, example):
-        entries.extend(fx.replace(graph.graph, fx._is_trained(example), measure=False))
+        entries.extend(fx.replace(graph.graph, fx._is_trained(example), stopwatch=None))
         graph.recompile()
         return graph.forward
 
@@ -275,3 +276,54 @@ def test_the_packages_entry_point():
     project = tomllib.loads((pathlib.Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     module, _, name = project["entry-points"]["torch_dynamo_backends"]["ridge"].partition(":")
     assert getattr(importlib.import_module(module), name) is ridge.torch.backend
+
+
+def test_default_eps_is_that_of_float32():
+    """Of 16 bits too, as PyTorch has it: rows of 1e-3 are far below bf16's own."""
+    x = torch.full((2, 16), 1e-3, dtype=torch.bfloat16)
+    with torch.no_grad():
+        assert replaced_of(lambda x: F.rms_norm(x, (16,)), x)[0] == ["rms_norm"]
+
+
+def test_parameters_that_are_made_after_the_sum():
+    """The call that gives the sum stands where the sum stood: what is computed later is not there yet."""
+
+    def function(x, r, w):
+        y = x + r
+        return F.rms_norm(y, (16,), 1 + w, 1e-6) + y
+
+    with torch.no_grad():
+        assert replaced_of(function, X, X * 2, W[0])[0] == ["rms_norm"]
+        assert replaced_of(lambda x, r, w: F.rms_norm(x + r, (16,), w, 1e-6), X, X * 2, W[0])[0] == ["add_rms_norm"]
+
+
+@pytest.mark.parametrize("tokens_first", [False, True])
+def test_views_of_attentions_result(tokens_first):
+    """It lies as PyTorch's: a model may take views of it that need that."""
+    q = torch.randn(2, 6, 4, 8).transpose(1, 2) if tokens_first else torch.randn(2, 4, 6, 8)
+    o = F.scaled_dot_product_attention(q, q, q)
+    as_view = (lambda o: o.transpose(1, 2).view(2, 6, 32)) if o.stride(1) < o.stride(2) else (lambda o: o.view(8, 6, 8))
+    with torch.no_grad():
+        assert replaced_of(lambda q: as_view(F.scaled_dot_product_attention(q, q, q)), q)[0] == ["attention"]
+
+
+SMALL = {"hidden_size": 64, "intermediate_size": 96, "num_attention_heads": 4, "d_model": 64, "d_ff": 96, "d_kv": 16}
+SMALL |= {"num_heads": 4, "encoder_attention_heads": 4, "encoder_ffn_dim": 96, "num_hidden_layers": 2, "num_layers": 2}
+SMALL |= {"encoder_layers": 2, "decoder_attention_heads": 4, "decoder_ffn_dim": 96}
+
+
+@pytest.mark.parametrize("name", hub.MODELS)
+def test_models_of_a_library(name, monkeypatch):
+    """Those that `python -m ridge.bench.hub` measures, with few and narrow layers."""
+    pytest.importorskip("transformers")
+    monkeypatch.setattr(hub, "_tokens", lambda batch, count: torch.randint(0, 1000, (2, 12)))
+    monkeypatch.setattr(hub, "_pixels", lambda batch, *shape: torch.randn(1, *shape))
+    smaller = {**SMALL, **({"num_key_value_heads": 2} if "ForCausalLM" in hub.MODELS[name][0] else {})}
+    model, call = hub.build(name, "cpu", torch.float32, **smaller)
+    with torch.no_grad():
+        expected, found = call(model), call(compiled(model))
+    torch.testing.assert_close(found, expected, rtol=2e-4, atol=2e-4)
+    entries = ridge.torch.report(model).entries
+    assert all(entry.replaced for entry in entries), [entry for entry in entries if not entry.replaced]
+    wanted = {"attention", "linear", "norm"}
+    assert {word for word in wanted if any(word in entry.what for entry in entries)} == wanted

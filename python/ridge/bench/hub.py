@@ -13,10 +13,9 @@ import sys
 import torch
 
 import ridge.torch
-from ridge.bench.clock import GpuClock
+from ridge.torch.clock import GpuClock
 
 LAYERS, ROUNDS, WARM_ROUNDS = 4, 20, 2
-DEVICE = "cuda"
 
 _LLAMA = {
     "hidden_size": 4096,
@@ -45,11 +44,11 @@ _WHISPER = {
 
 
 def _tokens(batch, count, known=30000):
-    return torch.randint(0, known, (batch, count), device=DEVICE)
+    return torch.randint(0, known, (batch, count))
 
 
 def _pixels(*shape):
-    return torch.randn(*shape, device=DEVICE, dtype=torch.bfloat16)
+    return torch.randn(*shape)
 
 
 # name: (class, configuration's class, its fields, inputs). A decoder's inputs are a prompt.
@@ -71,42 +70,39 @@ MODELS = {
 }
 
 
-def _make(name):
-    """The model, and a function that calls it or what was compiled of it."""
+def build(name, device, dtype, **smaller):
+    """The model, and a function that calls it or what was compiled of it. `smaller`: fields in place of the public ones."""
     import transformers
 
     kind, config, fields, inputs = MODELS[name]
-    config = getattr(transformers, config)(**fields)
+    config = getattr(transformers, config)(**{**fields, **smaller})
     config._attn_implementation = "sdpa"
-    with torch.device(DEVICE):
+    with torch.device(device):
         model = getattr(transformers, kind)(config)
-    model = (model.encoder if kind == "WhisperModel" else model).to(torch.bfloat16).eval()
-    given = inputs()
+    model = (model.encoder if kind == "WhisperModel" else model).to(dtype).eval()
+    given = inputs().to(device)
     more = {"use_cache": False} if kind.endswith("ForCausalLM") else {}
-    return model, lambda called: called(given, **more)[0]
+
+    def call(called):
+        floats = given.is_floating_point()
+        return called(given.to(next(called.parameters()).dtype) if floats else given, **more)[0]
+
+    return model, call
 
 
-def measure(name, clock):
+def measure(name, device):
+    """A Measurement as of the other models, and the report of what was replaced."""
     torch._dynamo.reset()
     torch.manual_seed(0)
-    model, call = _make(name)
-    runs = {"eager": model, "compile": torch.compile(model), "ridge": torch.compile(model, backend=ridge.torch.backend)}
-    outputs = {way: call(run).float() for way, run in runs.items()}
-    eager = outputs["eager"]
-    errors = {way: ((y - eager).norm() / eager.norm()).item() for way, y in outputs.items()}
-    del outputs, eager
-    timed = {way: clock.prepare(lambda run=run: call(run)) for way, run in runs.items()}
-    rounds = [{way: once() for way, once in timed.items()} for _ in range(WARM_ROUNDS + ROUNDS)][WARM_ROUNDS:]
-    times = {f"{way}_ms": sorted(r[way] for r in rounds)[ROUNDS // 2] / 1e3 for way in runs}
-    entries = ridge.torch.report(model).entries
-    return {
-        "model": name,
-        **times,
-        "error": errors["ridge"],
-        "compile_error": errors["compile"],
-        "replaced": sum(entry.replaced for entry in entries),
-        "found": len(entries),
-    }, str(ridge.torch.report(model))
+    model, call = build(name, device, torch.bfloat16)
+    want = [call(copy.deepcopy(model).float())]
+    ways = {"eager": model, "compile": torch.compile(model), "ridge": torch.compile(model, backend=ridge.torch.backend)}
+    m = run.Measurement(*name.split(":"))
+    m.errors = {way: max(run.relative_errors([call(called).float()], want)) for way, called in ways.items()}
+    m.failure = run.judge([m.errors["ridge"]], [m.errors["eager"]])
+    clock = GpuClock(device)
+    m.times = in_turns({way: clock.prepare(lambda f=called: call(f)) for way, called in ways.items()}, ROUNDS, WARM)
+    return m, ridge.torch.report(model)
 
 
 def main(arguments=None):
@@ -114,26 +110,26 @@ def main(arguments=None):
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(MODELS)} (default: all)")
     parser.add_argument("--report", action="store_true", help="print what was replaced in each, and why not")
     parser.add_argument("--commit", help="a text for the results' field `commit`")
-    parser.add_argument("--json", metavar="FILE", help="write the results")
+    parser.add_argument("--json", metavar="FILE", help="write the results, in place of those of the same cases")
     request = parser.parse_args(arguments)
     unknown = [name for name in request.names if name not in MODELS]
     if unknown or not torch.cuda.is_available():
         what = f"'{unknown[0]}' is none of {', '.join(MODELS)}" if unknown else "there is no GPU"
         print(f"ridge.bench.hub: {what}", file=sys.stderr)
         return 2
-    results = []
-    device = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "commit": request.commit}
+    failed = False
+    report.head()
     with torch.no_grad():
         for name in request.names or MODELS:
-            found, report = measure(name, GpuClock(DEVICE))
-            results.append({**found, **device})
-            times = "  ".join(f"{way} {found[way + '_ms']:7.3f} ms" for way in ("eager", "compile", "ridge"))
-            print(f"{name:20} {times}  {found['compile_ms'] / found['ridge_ms']:.2f}x  error {found['error']:.1e}", flush=True)
+            m, replaced = measure(name, "cuda")
+            failed |= bool(m.failure)
+            report.row(m)
             if request.report:
-                print(report)
+                print(replaced)
             if request.json:
-                pathlib.Path(request.json).write_text(json.dumps(results, indent=1) + "\n")
-    return 0
+                fields = report.fields(m, "cuda", request.commit)
+                report.write(request.json, [{**fields, "report": str(replaced).splitlines()}])
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import time
 import torch
 
 import ridge
-from ridge.bench.clock import COPY_BYTES, CpuClock, GpuClock, Timing
+from ridge.torch.clock import COPY_BYTES, CpuClock, GpuClock, Timing, in_turns
 from ridge.bench.gradient import Gradient
 from ridge.bench.peers import TABLE
 from ridge.bench.tensors import Source
@@ -102,14 +102,7 @@ def _measure(case, row, device, clock, wanted, repeats):
     if clock.copy:
         contenders["copy"] = clock.copy
 
-    # In turns, so that a change of clocks meets all of them. The first two rounds warm up.
-    times = {name: [] for name in contenders}
-    for turn in range(-2, repeats):
-        for name, once in contenders.items():
-            us = once()
-            if turn >= 0:
-                times[name].append(us)
-    timings = {name: Timing(measured) for name, measured in times.items()}
+    timings = in_turns(contenders, repeats, warm=2)
     result.time = timings.pop("")
     if "copy" in timings:
         result.copy_gbs = 2 * COPY_BYTES / timings.pop("copy").us * 1e-3

@@ -4,12 +4,11 @@ import copy
 import dataclasses
 import functools
 import math
-import time
 
 import torch
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from ridge.bench.clock import Timing
+from ridge.torch.clock import Timing, in_turns
 from ridge.bench.models import kernels
 from ridge.bench.models.floor import Counting, least_ms
 from ridge.bench.models.ops import Flex, Ridge, Torch
@@ -18,7 +17,7 @@ from ridge.bench.models.table import text_of
 # Contenders that are compiled, and their modes. What lies between Ridge's operators is Inductor's in "ridge_compile".
 COMPILED = {"compile": "default", "autotune": "max-autotune-no-cudagraphs", "ridge_compile": "default"}
 _SAMPLE = 1 << 20  # elements of an output that are compared
-_WARM, _ROUNDS, _LEAST_ROUNDS, _SECONDS = 3, 30, 5, 1.0
+_WARM, _ROUNDS, _SECONDS = 3, 30, 1.0  # seconds of each contender
 
 
 @dataclasses.dataclass
@@ -138,7 +137,7 @@ def _measure(m, model, case, device, clock, autotune, dtype, tiny):
             m.refusals[name] = _sentence(error)
     m.failure = m.refusals.pop("ridge", "")
 
-    _time(once, m.times)
+    m.times.update(in_turns(once, _ROUNDS, _WARM, _SECONDS * len(once)))
     once.clear()  # the graphs' memory
     torch.cuda.empty_cache()
     if torch.device(device).type == "cuda":
@@ -159,16 +158,3 @@ def _work(step, contender):
     return functools.partial(step.compiled(mode=COMPILED[contender]), ops)
 
 
-def _time(once, times):
-    """In turns, so that a change of clocks meets all of them: some rounds to warm up, then 30, or as many as fit."""
-    taken = {name: [] for name in once}
-    for _ in range(_WARM):
-        for run in once.values():
-            run()
-    start = time.perf_counter()
-    for turn in range(_ROUNDS):
-        if turn >= _LEAST_ROUNDS and time.perf_counter() - start > _SECONDS * len(once):
-            break
-        for name, run in once.items():
-            taken[name].append(run())
-    times.update((name, Timing(us)) for name, us in taken.items())

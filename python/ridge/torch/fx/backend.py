@@ -12,6 +12,7 @@ import weakref
 
 import torch
 
+import ridge
 from ridge.torch.fx import choose, graph, patterns
 
 
@@ -36,16 +37,16 @@ class _Captured:
 _captured = []
 
 
-def backend(module, example_inputs, mode=None, options=None, inductor=True, measure=None):
+def backend(module, example_inputs, mode=None, options=None, inductor=True, measure=True):
     """A backend of torch.compile.
 
     mode, options   Inductor's (torch._inductor.list_mode_options, list_options)
     inductor        False: what Ridge does not replace is run as it was captured
-    measure         False: everything that fits is replaced. None: measured on a GPU, as on a CPU Ridge checks and does
-                    not hurry, so that nothing is replaced there; True: the same
+    measure         what fits is timed on a GPU, and stays PyTorch's where that is faster, as it always does on a CPU,
+                    whose runtime checks and does not hurry. False: all that fits is replaced
     """
     parameters = weakref.WeakSet(x for x in example_inputs if isinstance(x, torch.nn.Parameter))
-    entries = replace(module.graph, _is_trained(example_inputs), measure is not False)
+    entries = replace(module.graph, _is_trained(example_inputs), choose.Stopwatch() if measure else None)
     _captured[:] = [c for c in _captured if len(c.parameters)]
     _captured.append(_Captured(parameters, tuple(entries)))
     module.recompile()
@@ -62,8 +63,8 @@ def _is_trained(inputs):
     return torch.is_grad_enabled() and any(isinstance(x, torch.Tensor) and x.requires_grad for x in inputs)
 
 
-def replace(captured, training, measure):
-    """Replaces what patterns find in a graph, and says what was done."""
+def replace(captured, training, stopwatch):
+    """Replaces what patterns find in a graph, and says what was done. Without a stopwatch it is all that fits."""
     _drop_no_dropout(captured)
     entries, gone = [], set()
     for pattern in patterns.TRAINING if training else patterns.INFERENCE:
@@ -73,7 +74,7 @@ def replace(captured, training, measure):
             judged = []
             try:
                 for match in pattern(node, training):
-                    judged.append(_judge(match, measure))
+                    judged.append(_judge(match, stopwatch))
                     if judged[-1].replaced:
                         gone.update(_put(captured, match))
                         break
@@ -84,19 +85,19 @@ def replace(captured, training, measure):
     return entries
 
 
-def _judge(match, measure):
+def _judge(match, stopwatch):
     where = _where(match.nodes[-1])
     if any(graph.writes(node) for node in _between(match)):
         return Entry(match.what, where, False, "a tensor may be written in between")
-    if not measure:
+    if stopwatch is None:
         return Entry(match.what, where, True, "not measured")
     values = [graph.value(x) if isinstance(x, torch.fx.Node) else x for x in match.inputs]
     device = next(v.device for v in values if isinstance(v, torch.Tensor))
     if device.type != "cuda":
         return Entry(match.what, where, False, "Ridge's CPU runtime checks and does not hurry")
     try:
-        ours, theirs = choose.times(match, values)
-    except (ValueError, TypeError, NotImplementedError, RuntimeError) as refusal:
+        ours, theirs = stopwatch.times(match, values)
+    except (ValueError, TypeError, RuntimeError, ridge.Unsupported) as refusal:
         return Entry(match.what, where, False, str(refusal).splitlines()[0])
     why = "faster" if ours < theirs else "slower"
     return Entry(match.what, where, ours < theirs, why, ours, theirs)
@@ -153,7 +154,7 @@ def _where(node):
     return text.replace("['", ".").replace("']", "").strip(".")
 
 
-def accelerate(model, measure=None):
+def accelerate(model, measure=True):
     """Ridge's operators in an eager model, in place: its graph is captured at the first call and run as it is, without
     Inductor. Returns the model."""
     model.compile(backend=lambda module, inputs: backend(module, inputs, inductor=False, measure=measure))

@@ -4,26 +4,18 @@ import functools
 
 import torch
 
-from ridge.bench.clock import GpuClock
+from ridge.torch.clock import GpuClock, in_turns
+from ridge.torch.fx.graph import hint
 
-ROUNDS = 15  # of each, in turns; the median counts
-
-
-@functools.cache
-def _clock(device):
-    return GpuClock(device)
-
-
-def _hint(size):
-    """A symbol's size in the call that was captured, without a guard on it."""
-    return size if isinstance(size, int) else int(size.node.hint)
+_ROUNDS, _WARM = 15, 1
+_known = {}  # {what is timed: its times}, of all graphs
 
 
 def _example(x):
     """A tensor as the graph's: its size, strides, type. Random normal; a mask that hides nothing."""
     if not isinstance(x, torch.Tensor):
         return x
-    shape, strides = [_hint(s) for s in x.shape], [_hint(s) for s in x.stride()]
+    shape, strides = [[hint(s) for s in sizes] for sizes in (x.shape, x.stride())]
     made = torch.empty_strided(shape, strides, dtype=x.dtype, device=x.device)
     if x.dtype == torch.bool:
         return made.fill_(1)
@@ -32,7 +24,7 @@ def _example(x):
 
 def _key(match, values):
     shapes = tuple(
-        (tuple(map(_hint, v.shape)), tuple(map(_hint, v.stride())), v.dtype, v.device)
+        (tuple(map(hint, v.shape)), tuple(map(hint, v.stride())), v.dtype, v.device)
         if isinstance(v, torch.Tensor)
         else v
         for v in values
@@ -40,19 +32,21 @@ def _key(match, values):
     return match.what, shapes
 
 
-_known = {}
+class Stopwatch:
+    """What times the matches of one graph; its clock's memory, four times the L2 cache, goes with it."""
 
+    def __init__(self):
+        self._clock = functools.cache(GpuClock)  # of a device
 
-def times(match, values):
-    """Microseconds of Ridge and of PyTorch. `values` are fake tensors, or what else the functions take."""
-    key = _key(match, values)
-    if key not in _known:
-        # The compiler's modes of fake tensors and of recorded calls do not belong here.
-        with torch.utils._python_dispatch._disable_current_modes(), torch.no_grad():
-            inputs = [_example(v) for v in values]
-            device = next(v.device for v in inputs if isinstance(v, torch.Tensor))
-            clock = _clock(device)
-            runs = [clock.prepare(functools.partial(f, *inputs)) for f in (match.ridge, match.torch)]
-            measured = [sorted(times) for times in zip(*([run() for run in runs] for _ in range(ROUNDS + 1)))]
-        _known[key] = tuple(m[ROUNDS // 2] for m in measured)
-    return _known[key]
+    def times(self, match, values):
+        """Microseconds of Ridge and of PyTorch. `values` are fake tensors, or what else the functions take."""
+        key = _key(match, values)
+        if key not in _known:
+            # The compiler's modes of fake tensors and of recorded calls do not belong here.
+            with torch.utils._python_dispatch._disable_current_modes(), torch.no_grad():
+                inputs = [_example(v) for v in values]
+                clock = self._clock(next(v.device for v in inputs if isinstance(v, torch.Tensor)))
+                once = {f: clock.prepare(functools.partial(f, *inputs)) for f in (match.ridge, match.torch)}
+                timings = in_turns(once, _ROUNDS, _WARM)
+            _known[key] = tuple(timings[f].us for f in (match.ridge, match.torch))
+        return _known[key]

@@ -109,8 +109,11 @@ def writes(node):
     return in_place or (text.endswith("_") and not text.endswith("__")) or bool(node.kwargs.get("inplace"))
 
 
-def same_shape(a, b):
-    """Of two tensors' sizes, without deciding anything about a symbol that is not known."""
-    return len(a.shape) == len(b.shape) and all(
-        x is y or (type(x) is type(y) and str(x) == str(y)) for x, y in zip(a.shape, b.shape)
-    )
+def sizes(node):
+    """A result's sizes as texts: of symbols nothing is decided, and no guard is made."""
+    return [str(size) for size in value(node).shape]
+
+
+def hint(size):
+    """A size, or a symbol's in the call that was captured, without a guard on it."""
+    return size if isinstance(size, int) else int(size.node.hint)

@@ -45,11 +45,22 @@ def _check(*tensors):
             raise Unfit(f"its types are {first.dtype} and {found.dtype}")
         if found.device != first.device:
             raise Unfit("its tensors are on several devices")
+
+
+def _check_product(*tensors):
+    _check(*tensors)
+    first = value(tensors[0])
     if first.dtype == torch.float32 and first.is_cuda and torch.backends.cuda.matmul.allow_tf32:
         raise Unfit("float32 may be multiplied in TF32 (torch.backends.cuda.matmul.allow_tf32)")
 
 
 # ---- products --------------------------------------------------------------------------------------------------------
+
+
+def _are_alike(a, b):
+    """Two tensors of one size and type."""
+    tensors = value(a) is not None and value(b) is not None
+    return tensors and value(a).dtype == value(b).dtype and graph.sizes(a) == graph.sizes(b)
 
 
 def _activation(node):
@@ -77,7 +88,7 @@ def linear(node, training):
         return
     given = arguments(node)
     x, w, bias = given["input"], given["weight"], given.get("bias")
-    _check(x, w, node, *([] if bias is None else [bias]))
+    _check_product(x, w, node, *([] if bias is None else [bias]))
     nodes, activation = [node], None
     found = [_linear_match(nodes, x, w, bias, None, None)]
     after = only_user(node)
@@ -89,9 +100,7 @@ def linear(node, training):
         after = only_user(after)
     if after is not None and name(after) == "add":
         addend = others(after, nodes[-1])
-        fits = value(addend) is not None and addend is not nodes[-1] and graph.same_shape(value(addend), value(node))
-        fits = fits and value(addend).dtype == value(node).dtype
-        if fits and not (graph.writes(after) and after.args[0] is not nodes[-1]):
+        if _are_alike(addend, node) and addend is not nodes[-1] and not (graph.writes(after) and after.args[0] is not nodes[-1]):
             nodes.append(after)
             found.append(_linear_match(nodes, x, w, bias, addend, activation))
     yield from reversed(found)
@@ -129,8 +138,8 @@ def gate(node, training):
         if a["input"] is not b["input"] or a.get("bias") is not None or b.get("bias") is not None:
             continue
         x = a["input"]
-        _check(x, a["weight"], b["weight"], node)
-        if not graph.same_shape(value(a["weight"]), value(b["weight"])):
+        _check_product(x, a["weight"], b["weight"], node)
+        if graph.sizes(a["weight"]) != graph.sizes(b["weight"]):
             continue
         nodes = tuple(n for n in node.graph.nodes if n in (left, acted, up, node))
         yield Match(f"linear+{activation}+gate", nodes, (x, a["weight"], b["weight"], activation), _gate, _gate_and_pass)
@@ -140,33 +149,29 @@ def gate(node, training):
 # ---- norms -----------------------------------------------------------------------------------------------------------
 
 
-def _norm(op, x, gamma, beta, eps):
-    return getattr(torch.ops.ridge, op)(x, gamma, beta, eps=eps)
+def _norm(op, eps, *tensors):
+    """Of x or of x + residual, gamma and beta; with a residual the sum, too."""
+    return getattr(torch.ops.ridge, op)(*tensors, eps=eps)
 
 
-def _torch_norm(op, x, gamma, beta, eps):
+def _torch_norm(op, eps, x, *others):
+    """Without the sum before it, which Inductor makes in the norm's kernel: its bytes are not counted here."""
+    gamma, beta = others[-2:]
     if op.endswith("rms_norm"):
         return F.rms_norm(x, x.shape[-1:], gamma, eps)
     return F.layer_norm(x, x.shape[-1:], gamma, beta, eps)
 
 
-def _add_norm(op, x, residual, gamma, beta, eps):
-    return getattr(torch.ops.ridge, op)(x, residual, gamma, beta, eps=eps)
-
-
-def _torch_add_norm(op, x, residual, gamma, beta, eps):
-    return _torch_norm(op, x, gamma, beta, eps)  # Inductor adds in the norm's kernel
-
-
 def _norm_match(op, nodes, x, gamma, beta, eps):
-    _check(x, nodes[-1], *(p for p in (gamma, beta) if p is not None))
-    if name(x) == "add" and not graph.writes(x):
+    parameters = [p for p in (gamma, beta) if p is not None]
+    _check(x, nodes[-1], *parameters)
+    # Ridge's call stands where the sum stood, which others may use. What is computed after that is not there yet.
+    if name(x) == "add" and not graph.writes(x) and all(p.op == "placeholder" for p in parameters):
         a, b = arguments(x).get("input"), arguments(x).get("other")
-        alike = value(a) is not None and value(b) is not None and arguments(x).get("alpha", 1) == 1
-        if alike and value(a).dtype == value(b).dtype == value(x).dtype and graph.same_shape(value(a), value(b)):
-            inputs = (f"add_{op}", a, b, gamma, beta, eps)
-            yield Match(f"add_{op}", (x, *nodes), inputs, _add_norm, _torch_add_norm, sums=(x,))
-    yield Match(op, nodes, (op, x, gamma, beta, eps), _norm, _torch_norm)
+        if arguments(x).get("alpha", 1) == 1 and _are_alike(a, b) and _are_alike(a, x):
+            inputs = (f"add_{op}", eps, a, b, gamma, beta)
+            yield Match(f"add_{op}", (x, *nodes), inputs, _norm, _torch_norm, sums=(x,))
+    yield Match(op, nodes, (op, eps, x, gamma, beta), _norm, _torch_norm)
 
 
 def norm(node, training):
@@ -177,8 +182,8 @@ def norm(node, training):
     if len(given["normalized_shape"]) != 1:
         raise Unfit("it is over several axes")
     x, gamma, beta, eps = given["input"], given.get("weight"), given.get("bias"), given.get("eps")
-    if eps is None:
-        eps = 1e-5 if name(node) == "layer_norm" else torch.finfo(value(x).dtype).eps
+    if eps is None:  # an RMS norm's is that of the type in which PyTorch computes
+        eps = 1e-5 if name(node) == "layer_norm" else torch.finfo(torch.float32).eps
     yield from _norm_match(name(node), (node,), x, gamma, beta, eps)
 
 
@@ -221,9 +226,7 @@ def written_rms_norm(node, training):
 # ---- attention -------------------------------------------------------------------------------------------------------
 
 
-def _attention(q, k, v, mask, causal, scale, training):
-    # Models hold [batch, tokens, heads, d] and show it with the heads first; so does the result, which they turn back.
-    tokens_first = q.stride(1) < q.stride(2)
+def _attention(q, k, v, mask, causal, scale, tokens_first, training):
     if tokens_first:
         q, k, v = (x.transpose(1, 2) for x in (q, k, v))
     if mask is not None:
@@ -241,7 +244,7 @@ def _attention(q, k, v, mask, causal, scale, training):
     return o.transpose(1, 2) if tokens_first else o
 
 
-def _torch_attention(q, k, v, mask, causal, scale, training):
+def _torch_attention(q, k, v, mask, causal, scale, tokens_first, training):
     grouped = q.shape[1] != k.shape[1]
     return F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal, scale=scale, enable_gqa=grouped)
 
@@ -253,15 +256,13 @@ def _unrepeated(node):
     if name(axis) not in ("index", "unsqueeze"):
         return node
     heads = arguments(axis)["input"]
-    if value(heads) is None or value(node) is None or value(expand) is None:
+    if any(value(n) is None for n in (node, expand, axis, heads)) or value(heads).dim() != 4:
         return node
-    if value(heads).dim() != 4 or value(node).dim() != 4 or value(expand).dim() != 5:
-        return node
-    sizes = [str(size) for size in value(heads).shape]
-    repeated = [str(size) for size in value(expand).shape]
-    is_repeat = sizes == repeated[:2] + repeated[3:] and [str(s) for s in value(axis).shape] == [*sizes[:2], "1", *sizes[2:]]
-    ends = [str(size) for size in value(node).shape]
-    return heads if is_repeat and ends[:1] + ends[2:] == sizes[:1] + sizes[2:] else node
+    batch, count, tokens, d = graph.sizes(heads)
+    times = graph.sizes(expand)[2:3]
+    views = [batch, count, "1", tokens, d], [batch, count, *times, tokens, d]
+    is_repeat = (graph.sizes(axis), graph.sizes(expand)) == views and value(node).dim() == 4
+    return heads if is_repeat and [batch, tokens, d] == [graph.sizes(node)[i] for i in (0, 2, 3)] else node
 
 
 def attention(node, training):
@@ -284,8 +285,12 @@ def attention(node, training):
     if value(q).shape[-1] > 256 or value(v).shape[-1] > 256:
         raise Unfit(f"its heads are {value(q).shape[-1]} wide")
     k, v = _unrepeated(k), _unrepeated(v)
-    inputs = (q, k, v, mask, bool(given.get("is_causal", False)), given.get("scale"), training)
-    what = "attention" + ("+mask" if mask is not None else "") + ("+causal" if inputs[4] else "")
+    causal = bool(given.get("is_causal", False))
+    # Models hold [batch, tokens, heads, d] and show it with the heads first. The result lies as PyTorch's would, so that
+    # whatever view the model takes of it is one.
+    heads_stride, tokens_stride = (graph.hint(value(node).stride(axis)) for axis in (1, 2))
+    inputs = (q, k, v, mask, causal, given.get("scale"), heads_stride < tokens_stride, training)
+    what = "attention" + ("+mask" if mask is not None else "") + ("+causal" if causal else "")
     yield Match(what, (node,), inputs, _attention, _torch_attention)
 
 

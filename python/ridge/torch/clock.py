@@ -1,6 +1,7 @@
 """How runs are timed. On a GPU each is a CUDA graph, replayed between two events after the L2 cache was emptied."""
 
 import functools
+import math
 import statistics
 import time
 
@@ -17,6 +18,23 @@ class Timing:
         count = len(ordered)
         self.us = statistics.median(ordered)
         self.noise = (ordered[count * 3 // 4] - ordered[count // 4]) / 2 / self.us
+
+
+def in_turns(once, rounds, warm, seconds=math.inf, least_rounds=5):
+    """{name: Timing} of {name: what measures one run}. In turns, so that a change of clocks meets all of them: some
+    rounds to warm up, then `rounds`, or as many beyond the least as fit into `seconds`."""
+    taken = {name: [] for name in once}
+    start = math.inf
+    for turn in range(-warm, rounds):
+        if turn == 0:
+            start = time.perf_counter()
+        if turn >= least_rounds and time.perf_counter() - start > seconds:
+            break
+        for name, run in once.items():
+            us = run()
+            if turn >= 0:
+                taken[name].append(us)
+    return {name: Timing(us) for name, us in taken.items()}
 
 
 class CpuClock:
@@ -62,7 +80,12 @@ class GpuClock:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self._pool, stream=self.stream):
             work()
-        return lambda: self._measure(graph.replay)
+
+        def once():
+            return self._measure(graph.replay)
+
+        once.work = work  # a replay reads what it holds: inputs, and what a forward pass kept
+        return once
 
     def queued(self, work):
         """For work that a graph cannot hold (it waits for the device), or does at half its speed (a copy)."""
