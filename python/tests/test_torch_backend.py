@@ -1,5 +1,6 @@
 """torch.compile(model, backend="ridge"): models written as the usual libraries write them, each replaced as it should be."""
 
+import copy
 import importlib
 import pathlib
 
@@ -11,6 +12,7 @@ nn = torch.nn
 import ridge.torch  # noqa: E402
 from ridge.bench import hub  # noqa: E402
 from ridge.torch.fx import backend as fx  # noqa: E402
+from ridge.torch.fx import folding  # noqa: E402
 
 if "linear" not in ridge.torch.OPERATORS or "attention" not in ridge.torch.OPERATORS:
     pytest.skip("this build has not the operators of a transformer", allow_module_level=True)
@@ -164,9 +166,10 @@ def replaced_of(function, *inputs):
     entries = []
 
     def keep(graph, example):
-        entries.extend(fx.replace(graph.graph, fx._is_trained(example), stopwatch=None))
+        folded = folding.Folding(graph, example)
+        entries.extend(fx.replace(graph.graph, fx._is_trained(example), None, folded))
         graph.recompile()
-        return graph.forward
+        return folded.around(graph.forward)
 
     torch._dynamo.reset()
     copies = [x.clone() for x in inputs]
@@ -307,9 +310,146 @@ def test_views_of_attentions_result(tokens_first):
         assert replaced_of(lambda q: as_view(F.scaled_dot_product_attention(q, q, q)), q)[0] == ["attention"]
 
 
+def written(q, k, v, mask=None, scale=0.5, softcap=None, turned=True):
+    s = torch.matmul(q, k.transpose(2, 3)) * scale
+    if softcap:
+        s = torch.tanh(s / softcap) * softcap
+    s = s if mask is None else s + mask
+    o = torch.matmul(F.dropout(F.softmax(s, dim=-1, dtype=torch.float32).to(q.dtype), 0.0, False), v)
+    return o.transpose(1, 2).contiguous() if turned else o
+
+
+Q, K = torch.randn(2, 4, 6, 8), torch.randn(2, 4, 9, 8)
+BIAS = torch.randn(1, 4, 6, 9)
+
+
+@pytest.mark.parametrize(
+    "function, expected",
+    [
+        (lambda q, k, m: written(q, k, k), ["attention"]),
+        (lambda q, k, m: written(q, k, k, turned=False), ["attention"]),
+        (lambda q, k, m: written(q, k, k, m), ["attention+mask"]),
+        (lambda q, k, m: written(q, k, k, m[0, 0]), ["attention+mask"]),
+        (lambda q, k, m: written(q, k, k, m, softcap=2.0), ["attention+mask+softcap"]),
+        (lambda q, k, m: written(q, repeat_kv(k[:, :2], 2), repeat_kv(k[:, :2], 2), softcap=2.0), ["attention+softcap"]),
+        (lambda q, k, m: torch.softmax(q @ k.mT / 3 + m, -1) @ k, []),  # mT is no transpose by name
+        (lambda q, k, m: torch.softmax(m + q @ k.transpose(-1, -2) / 3, -1) @ k, ["attention+mask"]),
+        (lambda q, k, m: (q @ k.transpose(-2, -1)).softmax(3) @ k, ["attention"]),
+        (lambda q, k, m: torch.softmax(q @ k.transpose(2, 3), 2) @ k, []),
+        (lambda q, k, m: torch.softmax(torch.tanh(q @ k.transpose(2, 3) / 2) * 3, -1) @ k, []),
+        (lambda q, k, m: torch.softmax(q @ k.transpose(2, 3) + (m > 0), -1) @ k, []),
+        (lambda q, k, m: (lambda p: (p @ k, p))(torch.softmax(q @ k.transpose(2, 3), -1))[0], ["attention"]),
+        (lambda q, k, m: (lambda p: (p @ k, p))(torch.softmax(q @ k.transpose(2, 3), -1)), []),  # asked for
+    ],
+)
+def test_attention_spelled_out(function, expected):
+    with torch.no_grad():
+        found = replaced_of(function, Q, K, BIAS)
+    assert found[0] == expected, found
+
+
 SMALL = {"hidden_size": 64, "intermediate_size": 96, "num_attention_heads": 4, "d_model": 64, "d_ff": 96, "d_kv": 16}
 SMALL |= {"num_heads": 4, "encoder_attention_heads": 4, "encoder_ffn_dim": 96, "num_hidden_layers": 2, "num_layers": 2}
 SMALL |= {"encoder_layers": 2, "decoder_attention_heads": 4, "decoder_ffn_dim": 96}
+
+
+class ImageBlock(nn.Module):
+    """As residual networks are written."""
+
+    def __init__(self, channels=16, groups=1, bias=False, affine=True):
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels, channels, 3, padding=1, groups=groups, bias=bias)
+        self.bn1 = nn.BatchNorm2d(channels, affine=affine)
+        self.conv2 = nn.Conv2d(channels, channels, 1, bias=bias)
+        self.bn2 = nn.BatchNorm2d(channels, affine=affine)
+        for bn in (self.bn1, self.bn2):
+            bn.running_mean.normal_()
+            bn.running_var.uniform_(0.5, 2)
+            if affine:
+                nn.init.normal_(bn.weight)
+                nn.init.normal_(bn.bias)
+        self.relu = nn.ReLU(inplace=True)
+
+    def forward(self, x):
+        y = self.relu(self.bn1(self.conv1(x)))
+        y = self.bn2(self.conv2(y))
+        y += x
+        return self.relu(y)
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("how", [{}, {"bias": True}, {"affine": False}, {"groups": 16}])
+def test_residual_networks(last, how):
+    form = torch.channels_last if last else torch.contiguous_format
+    model, x = ImageBlock(**how).eval().to(memory_format=form), torch.randn(2, 16, 9, 7).to(memory_format=form)
+    fast = compiled(model)
+    with torch.no_grad():
+        y = fast(x)
+        compare(y, model(x))
+    assert y.stride() == model(x).stride()
+    entries = [e.what for e in ridge.torch.report(model).entries if e.replaced]
+    assert entries == ["conv2d+batch_norm+relu", "conv2d+batch_norm+residual+relu"]
+
+
+@pytest.mark.parametrize("make", [compiled, lambda model: ridge.torch.accelerate(model, measure=False)])
+def test_a_folded_batch_norm_that_changes(make):
+    """What is folded follows each of its tensors: written in place, or another one's memory."""
+    model, other, x = ImageBlock().eval(), ImageBlock().eval(), torch.randn(2, 16, 5, 5)
+    plain = copy.deepcopy(model)
+    fast = make(model)
+
+    def check():
+        with torch.no_grad():
+            compare(fast(x), plain(x))
+
+    check()
+    for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+        if tensor.dtype.is_floating_point:
+            with torch.no_grad():
+                tensor.mul_(1.5)
+                plain.get_parameter(name).mul_(1.5) if name in dict(plain.named_parameters()) else plain.get_buffer(name).mul_(1.5)
+            check()
+    for changed in (model, plain):
+        changed.load_state_dict(other.state_dict())
+    check()
+    for changed in (model, plain):
+        changed.conv1.weight.data = other.conv2.weight.data.expand(16, 16, 3, 3).clone()
+    check()
+
+
+def test_networks_in_training_keep_their_batch_norms():
+    model, x = ImageBlock().train(), torch.randn(2, 16, 5, 5)
+    plain = copy.deepcopy(model)
+    compare(compiled(model)(x), plain(x))
+    compare(model.bn1.running_mean, plain.bn1.running_mean)
+    assert not ridge.torch.report(model).entries
+
+
+IMAGE, FILTERS, GAMMA = torch.randn(2, 8, 6, 5), torch.randn(12, 8, 3, 3), torch.randn(8)
+
+
+@pytest.mark.parametrize(
+    "function, expected",
+    [
+        (lambda x, w, g: F.conv2d(x, w), ["conv2d"]),
+        (lambda x, w, g: F.silu(F.conv2d(x, w, stride=2, padding=(1, 2))), ["conv2d+silu"]),
+        (lambda x, w, g: F.conv2d(x, w, padding="same"), []),
+        (lambda x, w, g: F.conv2d(x, w[:, :, :1, :1].contiguous(), dilation=2), ["conv2d"]),
+        (lambda x, w, g: F.conv2d(x[0], w), []),
+        (lambda x, w, g: F.conv2d(x.transpose(2, 3), w), []),
+        (lambda x, w, g: F.hardswish(F.conv2d(x, w)), ["conv2d"]),
+        (lambda x, w, g: F.batch_norm(F.conv2d(x, w[:8]), g * 0, g.abs() + 1), ["conv2d"]),  # of no placeholders
+        (lambda x, w, g: F.silu(F.group_norm(x, 4, g, g)), ["group_norm+silu"]),
+        (lambda x, w, g: F.group_norm(x, 2), ["group_norm"]),
+        (lambda x, w, g: F.group_norm(x[:, :, 0], 2), []),
+    ],
+)
+@pytest.mark.parametrize("last", [False, True])
+def test_images(function, expected, last):
+    form = torch.channels_last if last else torch.contiguous_format
+    with torch.no_grad():
+        found = replaced_of(function, *(x.to(memory_format=form) for x in (IMAGE, FILTERS)), GAMMA)
+    assert found[0] == expected, found
 
 
 # Of the libraries of images: those that have no numbers of layers and widths are whole, on small images.

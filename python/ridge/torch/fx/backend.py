@@ -13,7 +13,8 @@ import weakref
 import torch
 
 import ridge
-from ridge.torch.fx import choose, graph, patterns
+from ridge.torch.fx import choose, folding, graph, patterns
+from ridge.torch.fx.match import Unfit
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,24 +47,25 @@ def backend(module, example_inputs, mode=None, options=None, inductor=True, meas
                     whose runtime checks and does not hurry. False: all that fits is replaced
     """
     parameters = weakref.WeakSet(x for x in example_inputs if isinstance(x, torch.nn.Parameter))
-    entries = replace(module.graph, _is_trained(example_inputs), choose.Stopwatch() if measure else None)
+    folded = folding.Folding(module, example_inputs)
+    entries = replace(module.graph, _is_trained(example_inputs), choose.Stopwatch() if measure else None, folded)
     _captured[:] = [c for c in _captured if len(c.parameters)]
     _captured.append(_Captured(parameters, tuple(entries)))
     module.recompile()
     if not inductor:
-        return module.forward
+        return folded.around(module.forward)
     from torch._inductor import list_mode_options
     from torch._inductor.compile_fx import compile_fx
 
     patches = {**(list_mode_options(mode) if mode else {}), **(options or {})}
-    return compile_fx(module, example_inputs, config_patches=patches)
+    return folded.around(compile_fx(module, example_inputs, config_patches=patches))
 
 
 def _is_trained(inputs):
     return torch.is_grad_enabled() and any(isinstance(x, torch.Tensor) and x.requires_grad for x in inputs)
 
 
-def replace(captured, training, stopwatch):
+def replace(captured, training, stopwatch, folded):
     """Replaces what patterns find in a graph, and says what was done. Without a stopwatch it is all that fits."""
     _drop_no_dropout(captured)
     entries, gone = [], set()
@@ -76,9 +78,9 @@ def replace(captured, training, stopwatch):
                 for match in pattern(node, training):
                     judged.append(_judge(match, stopwatch))
                     if judged[-1].replaced:
-                        gone.update(_put(captured, match))
+                        gone.update(_put(captured, match, folded))
                         break
-            except patterns.Unfit as why:
+            except Unfit as why:
                 judged.append(Entry(graph.name(node), _where(node), False, str(why)))
             # Of several ways that were refused, the one with most in it is told.
             entries += [e for e in judged if e.replaced] or judged[:1]
@@ -86,7 +88,7 @@ def replace(captured, training, stopwatch):
 
 
 def _judge(match, stopwatch):
-    where = _where(match.nodes[-1])
+    where = _where(match.nodes[-1 if match.sums else 0])
     if any(graph.writes(node) for node in _between(match)):
         return Entry(match.what, where, False, "a tensor may be written in between")
     if stopwatch is None:
@@ -115,11 +117,14 @@ def _between(match):
     return found
 
 
-def _put(captured, match):
+def _put(captured, match, folded):
     """Ridge's call in place of a match's nodes; returns those that are no more."""
     last = match.nodes[-1]
     with captured.inserting_before(match.sums[0] if match.sums else last):
-        call = captured.call_function(match.ridge, match.inputs)
+        inputs = match.inputs
+        if match.fold:
+            inputs = (inputs[0], *folded.place(match.fold), *inputs[3:])
+        call = captured.call_function(match.ridge, inputs)
         made = [call]
         if match.sums:
             made += [captured.call_function(operator.getitem, (call, i)) for i in range(2)]

@@ -17,6 +17,15 @@ _SIGNATURES = {
     "layer_norm": ("input", "normalized_shape", "weight", "bias", "eps"),
     "rms_norm": ("input", "normalized_shape", "weight", "eps"),
     "attention": ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa"),
+    "conv2d": ("input", "weight", "bias", "stride", "padding", "dilation", "groups"),
+    "batch_norm": ("input", "running_mean", "running_var", "weight", "bias", "training", "momentum", "eps"),
+    "group_norm": ("input", "num_groups", "weight", "bias", "eps"),
+    "matmul": ("input", "other"),
+    "div": ("input", "other", "rounding_mode"),
+    "tanh": ("input",),
+    "softmax": ("input", "dim"),
+    "transpose": ("input", "dim0", "dim1"),
+    "contiguous": ("input", "memory_format"),
     "dropout": ("input", "p", "training", "inplace"),
     "rsqrt": ("input",),
     "mean": ("input", "dim", "keepdim", "dtype"),
@@ -46,6 +55,18 @@ _FUNCTIONS = {
     F.rms_norm: "rms_norm",
     torch.rms_norm: "rms_norm",
     F.scaled_dot_product_attention: "attention",
+    F.conv2d: "conv2d",
+    F.batch_norm: "batch_norm",
+    F.group_norm: "group_norm",
+    torch.matmul: "matmul",
+    operator.matmul: "matmul",
+    torch.div: "div",
+    torch.true_divide: "div",
+    operator.truediv: "div",
+    torch.tanh: "tanh",
+    F.softmax: "softmax",
+    torch.softmax: "softmax",
+    torch.transpose: "transpose",
     F.dropout: "dropout",
     torch.rsqrt: "rsqrt",
     torch.mean: "mean",
@@ -56,7 +77,10 @@ _FUNCTIONS = {
     torch.reshape: "reshape",
 }
 
-_METHODS = {name: name for name in ("relu sigmoid add mul rsqrt mean pow to unsqueeze expand reshape").split()}
+_METHODS = (
+    "relu sigmoid add mul rsqrt mean pow to unsqueeze expand reshape matmul div tanh softmax transpose contiguous"
+)
+_METHODS = {name: name for name in _METHODS.split()}
 _METHODS |= {"view": "reshape", "type": "to", "float": "to", "half": "to", "bfloat16": "to"}
 _DTYPES = {"float": torch.float32, "half": torch.float16, "bfloat16": torch.bfloat16}
 
@@ -117,3 +141,13 @@ def sizes(node):
 def hint(size):
     """A size, or a symbol's in the call that was captured, without a guard on it."""
     return size if isinstance(size, int) else int(size.node.hint)
+
+
+def as_tuple(given):
+    return tuple(given) if isinstance(given, (tuple, list)) else (given,)
+
+
+def axes_of(node):
+    """The two axes that a transpose exchanges, counted from the first one."""
+    given, count = arguments(node), value(node).dim()
+    return {given["dim0"] % count, given["dim1"] % count}

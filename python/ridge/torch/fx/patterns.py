@@ -6,69 +6,22 @@ against. That is the graph's own nodes as Inductor would run them at best: all t
 its result.
 """
 
-import dataclasses
-from typing import Callable
-
 import torch
 import torch.nn.functional as F
 
-from ridge.torch.fx import graph
+from ridge.torch.fx import attention, graph, images
 from ridge.torch.fx.graph import arguments, name, only_user, others, value
-
-_FLOATS = (torch.float32, torch.float16, torch.bfloat16)
-
-
-@dataclasses.dataclass(frozen=True)
-class Match:
-    what: str  # "linear+gelu"
-    nodes: tuple  # that are replaced, in their order; the last one's result is Ridge's
-    inputs: tuple
-    ridge: Callable
-    torch: Callable
-    sums: tuple = ()  # nodes whose result is Ridge's second
-
-
-class Unfit(Exception):
-    """A pattern is there, and Ridge has no operator for it; with the reason."""
-
-
-def _check(*tensors):
-    """One device and one float type of all."""
-    first = value(tensors[0])
-    for tensor in tensors:
-        found = value(tensor)
-        if found is None:
-            raise Unfit("an input is no tensor")
-        if found.dtype not in _FLOATS:
-            raise Unfit(f"its type is {found.dtype}")
-        if found.dtype != first.dtype:
-            raise Unfit(f"its types are {first.dtype} and {found.dtype}")
-        if found.device != first.device:
-            raise Unfit("its tensors are on several devices")
+from ridge.torch.fx.match import Match, Unfit, activation_of, are_alike, check
 
 
 def _check_product(*tensors):
-    _check(*tensors)
+    check(*tensors)
     first = value(tensors[0])
     if first.dtype == torch.float32 and first.is_cuda and torch.backends.cuda.matmul.allow_tf32:
         raise Unfit("float32 may be multiplied in TF32 (torch.backends.cuda.matmul.allow_tf32)")
 
 
 # ---- products --------------------------------------------------------------------------------------------------------
-
-
-def _are_alike(a, b):
-    """Two tensors of one size and type."""
-    tensors = value(a) is not None and value(b) is not None
-    return tensors and value(a).dtype == value(b).dtype and graph.sizes(a) == graph.sizes(b)
-
-
-def _activation(node):
-    """The name of an activation in Ridge's words, or None."""
-    if node is None or name(node) not in ("relu", "gelu", "silu", "sigmoid"):
-        return None
-    tanh = name(node) == "gelu" and arguments(node).get("approximate", "none") == "tanh"
-    return "gelu_tanh" if tanh else name(node)
 
 
 def _product(x, w, bias, residual, activation):
@@ -93,14 +46,14 @@ def linear(node, training):
     found = [_linear_match(nodes, x, w, bias, None, None)]
     after = only_user(node)
     # A gradient needs what the activation was given, which a fused product does not keep.
-    if not training and _activation(after):
-        activation = _activation(after)
+    if not training and activation_of(after):
+        activation = activation_of(after)
         nodes.append(after)
         found.append(_linear_match(nodes, x, w, bias, None, activation))
         after = only_user(after)
     if after is not None and name(after) == "add":
         addend = others(after, nodes[-1])
-        if _are_alike(addend, node) and addend is not nodes[-1] and not (graph.writes(after) and after.args[0] is not nodes[-1]):
+        if are_alike(addend, node) and addend is not nodes[-1] and not (graph.writes(after) and after.args[0] is not nodes[-1]):
             nodes.append(after)
             found.append(_linear_match(nodes, x, w, bias, addend, activation))
     yield from reversed(found)
@@ -127,7 +80,7 @@ def gate(node, training):
     if name(node) != "mul" or training:  # the fused gate keeps neither factor
         return
     for acted in (arguments(node).get("input"), arguments(node).get("other")):
-        activation = _activation(acted)
+        activation = activation_of(acted)
         up = others(node, acted) if activation else None
         left = arguments(acted)["input"] if activation else None
         if name(left) != "linear" or name(up) != "linear" or up is left:
@@ -164,11 +117,11 @@ def _torch_norm(op, eps, x, *others):
 
 def _norm_match(op, nodes, x, gamma, beta, eps):
     parameters = [p for p in (gamma, beta) if p is not None]
-    _check(x, nodes[-1], *parameters)
+    check(x, nodes[-1], *parameters)
     # Ridge's call stands where the sum stood, which others may use. What is computed after that is not there yet.
     if name(x) == "add" and not graph.writes(x) and all(p.op == "placeholder" for p in parameters):
         a, b = arguments(x).get("input"), arguments(x).get("other")
-        if arguments(x).get("alpha", 1) == 1 and _are_alike(a, b) and _are_alike(a, x):
+        if arguments(x).get("alpha", 1) == 1 and are_alike(a, b) and are_alike(a, x):
             inputs = (f"add_{op}", eps, a, b, gamma, beta)
             yield Match(f"add_{op}", (x, *nodes), inputs, _norm, _torch_norm, sums=(x,))
     yield Match(op, nodes, (op, eps, x, gamma, beta), _norm, _torch_norm)
@@ -223,78 +176,10 @@ def written_rms_norm(node, training):
     yield from _norm_match("rms_norm", (*nodes, after), x, gamma, None, eps)
 
 
-# ---- attention -------------------------------------------------------------------------------------------------------
-
-
-def _attention(q, k, v, mask, causal, scale, tokens_first, training):
-    if tokens_first:
-        q, k, v = (x.transpose(1, 2) for x in (q, k, v))
-    if mask is not None:
-        mask = mask[(None,) * (4 - mask.dim())]
-    o, *_ = torch.ops.ridge.attention(
-        q,
-        k,
-        v,
-        mask,
-        causal="upper_left" if causal else None,
-        scale=scale,
-        layout="bshd" if tokens_first else None,
-        lse=True if training else None,  # for the backward, which would compute it again
-    )
-    return o.transpose(1, 2) if tokens_first else o
-
-
-def _torch_attention(q, k, v, mask, causal, scale, tokens_first, training):
-    grouped = q.shape[1] != k.shape[1]
-    return F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal, scale=scale, enable_gqa=grouped)
-
-
-def _unrepeated(node):
-    """Heads of keys or values before a model repeated them for each group of queries, as enable_gqa does."""
-    expand = arguments(node)["input"] if name(node) == "reshape" else None
-    axis = arguments(expand)["input"] if name(expand) == "expand" else None
-    if name(axis) not in ("index", "unsqueeze"):
-        return node
-    heads = arguments(axis)["input"]
-    if any(value(n) is None for n in (node, expand, axis, heads)) or value(heads).dim() != 4:
-        return node
-    batch, count, tokens, d = graph.sizes(heads)
-    times = graph.sizes(expand)[2:3]
-    views = [batch, count, "1", tokens, d], [batch, count, *times, tokens, d]
-    is_repeat = (graph.sizes(axis), graph.sizes(expand)) == views and value(node).dim() == 4
-    return heads if is_repeat and [batch, tokens, d] == [graph.sizes(node)[i] for i in (0, 2, 3)] else node
-
-
-def attention(node, training):
-    """scaled_dot_product_attention."""
-    if name(node) != "attention":
-        return
-    given = arguments(node)
-    q, k, v, mask = given["query"], given["key"], given["value"], given.get("attn_mask")
-    _check(q, k, v)
-    if given.get("dropout_p", 0.0):
-        raise Unfit("it has dropout")
-    if value(q).dim() != 4:
-        raise Unfit(f"q has {value(q).dim()} axes")
-    if mask is not None:
-        found = value(mask)
-        if found.requires_grad:
-            raise Unfit("its mask has a gradient")
-        if found.dtype not in (torch.bool, torch.float32, value(q).dtype):
-            raise Unfit(f"its mask is {found.dtype}")
-    if value(q).shape[-1] > 256 or value(v).shape[-1] > 256:
-        raise Unfit(f"its heads are {value(q).shape[-1]} wide")
-    k, v = _unrepeated(k), _unrepeated(v)
-    causal = bool(given.get("is_causal", False))
-    # Models hold [batch, tokens, heads, d] and show it with the heads first. The result lies as PyTorch's would, so that
-    # whatever view the model takes of it is one.
-    heads_stride, tokens_stride = (graph.hint(value(node).stride(axis)) for axis in (1, 2))
-    inputs = (q, k, v, mask, causal, given.get("scale"), heads_stride < tokens_stride, training)
-    what = "attention" + ("+mask" if mask is not None else "") + ("+causal" if causal else "")
-    yield Match(what, (node,), inputs, _attention, _torch_attention)
-
-
 # What comes first takes a node that two could have. In training the sum goes to the norm, whose backward adds up what
 # comes back through it; else to the product, which saves the norm reading it.
-INFERENCE = (gate, linear, norm, written_rms_norm, attention)
-TRAINING = (norm, written_rms_norm, linear, attention)
+INFERENCE = (
+    *(gate, linear, norm, written_rms_norm),
+    *(attention.attention, attention.written_attention, images.convolution, images.group_norm),
+)
+TRAINING = (norm, written_rms_norm, linear, attention.attention, attention.written_attention)

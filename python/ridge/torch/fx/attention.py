@@ -1,0 +1,189 @@
+"""Patterns of attention: scaled_dot_product_attention, and what models spell out in its place."""
+
+import torch
+import torch.nn.functional as F
+
+from ridge.torch.fx import graph
+from ridge.torch.fx.graph import arguments, name, only_user, others, value
+from ridge.torch.fx.match import Match, Unfit, check
+
+_WIDEST = 256  # Ridge's heads
+
+
+def _attention(q, k, v, mask, causal, scale, tokens_first, training, softcap=None):
+    if tokens_first:
+        q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    if mask is not None:
+        mask = mask[(None,) * (4 - mask.dim())]
+    o, *_ = torch.ops.ridge.attention(
+        q,
+        k,
+        v,
+        mask,
+        causal="upper_left" if causal else None,
+        scale=scale,
+        softcap=softcap,
+        layout="bshd" if tokens_first else None,
+        lse=True if training else None,  # for the backward, which would compute it again
+    )
+    return o.transpose(1, 2) if tokens_first else o
+
+
+def _torch_attention(q, k, v, mask, causal, scale, tokens_first, training):
+    grouped = q.shape[1] != k.shape[1]
+    return F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal, scale=scale, enable_gqa=grouped)
+
+
+def _unrepeated(node):
+    """Heads of keys or values before a model repeated them for each group of queries, as enable_gqa does."""
+    expand = arguments(node)["input"] if name(node) == "reshape" else None
+    axis = arguments(expand)["input"] if name(expand) == "expand" else None
+    if name(axis) not in ("index", "unsqueeze"):
+        return node
+    heads = arguments(axis)["input"]
+    if any(value(n) is None for n in (node, expand, axis, heads)) or value(heads).dim() != 4:
+        return node
+    batch, count, tokens, d = graph.sizes(heads)
+    times = graph.sizes(expand)[2:3]
+    views = [batch, count, "1", tokens, d], [batch, count, *times, tokens, d]
+    is_repeat = (graph.sizes(axis), graph.sizes(expand)) == views and value(node).dim() == 4
+    return heads if is_repeat and [batch, tokens, d] == [graph.sizes(node)[i] for i in (0, 2, 3)] else node
+
+
+def _check_mask(mask, *dtypes):
+    found = value(mask)
+    if found.requires_grad:
+        raise Unfit("its mask has a gradient")
+    if found.dtype not in (torch.float32, *dtypes):
+        raise Unfit(f"its mask is {found.dtype}")
+
+
+def _check_width(q, v):
+    width = max(graph.hint(value(x).shape[-1]) for x in (q, v))
+    if width > _WIDEST:
+        raise Unfit(f"its heads are {width} wide")
+
+
+def attention(node, training):
+    """scaled_dot_product_attention."""
+    if name(node) != "attention":
+        return
+    given = arguments(node)
+    q, k, v, mask = given["query"], given["key"], given["value"], given.get("attn_mask")
+    check(q, k, v)
+    if given.get("dropout_p", 0.0):
+        raise Unfit("it has dropout")
+    if value(q).dim() != 4:
+        raise Unfit(f"q has {value(q).dim()} axes")
+    if mask is not None:
+        _check_mask(mask, value(q).dtype, torch.bool)
+    _check_width(q, v)
+    k, v = _unrepeated(k), _unrepeated(v)
+    causal = bool(given.get("is_causal", False))
+    # Models hold [batch, tokens, heads, d] and show it with the heads first. The result lies as PyTorch's would, so that
+    # whatever view the model takes of it is one.
+    heads_stride, tokens_stride = (graph.hint(value(node).stride(axis)) for axis in (1, 2))
+    inputs = (q, k, v, mask, causal, given.get("scale"), heads_stride < tokens_stride, training)
+    what = "attention" + ("+mask" if mask is not None else "") + ("+causal" if causal else "")
+    yield Match(what, (node,), inputs, _attention, _torch_attention)
+
+
+def _written(q, k, v, mask, scale, softcap, tokens_first, training):
+    """As [batch, tokens, heads, d], contiguous, where the model has made it so; else as [batch, heads, tokens, d]."""
+    o = _attention(q, k, v, mask, False, scale, tokens_first, training, softcap)
+    return o.transpose(1, 2) if tokens_first else o
+
+
+def _torch_written(q, k, v, mask, scale, softcap, tokens_first, training):
+    """Two products, and one pass over the scores at best."""
+    k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) if x.shape[1] != q.shape[1] else x for x in (k, v))
+    return torch.softmax(q @ k.transpose(2, 3), -1) @ v
+
+
+def _number(node, operation, *usual):
+    """(what a node multiplies or divides by, its other argument), or (None, node) where it is no such node."""
+    if name(node) != operation:
+        return None, node
+    given = arguments(node)
+    factor, rest = given.get("other"), given["input"]
+    if operation == "mul" and isinstance(rest, (int, float)):
+        factor, rest = rest, factor
+    return (factor, rest) if isinstance(factor, (int, float)) else (None, node)
+
+
+def _scores(node):
+    """(q, k, scale, softcap) of softcap tanh(scale q k^T / softcap), or None."""
+    softcap, rest = _number(node, "mul")
+    if name(rest) == "tanh":
+        divided, rest = _number(arguments(rest)["input"], "div")
+        if softcap is None or divided != softcap:
+            return None
+    elif name(node) == "tanh":
+        return None
+    else:
+        softcap, rest = None, node
+    scale, product = _number(rest, "mul")
+    if scale is None:
+        scale, product = _number(rest, "div")
+        scale = 1 / scale if scale else 1.0
+    if name(product) != "matmul":
+        return None
+    q, turned = arguments(product)["input"], arguments(product)["other"]
+    if name(turned) != "transpose" or value(turned) is None or value(turned).dim() != 4:
+        return None
+    given = arguments(turned)
+    if {given["dim0"] % 4, given["dim1"] % 4} != {2, 3}:
+        return None
+    return q, given["input"], scale, softcap
+
+
+def _between(last, first):
+    """The nodes that lead from some to the last one, in the graph's order, without the former."""
+    found, left = set(), [last]
+    while left:
+        node = left.pop()
+        if node not in found and node not in first:
+            found.add(node)
+            left += node.all_input_nodes
+    return tuple(node for node in last.graph.nodes if node in found)
+
+
+def written_attention(node, training):
+    """softmax(scores + mask) v, spelled out."""
+    if name(node) != "matmul" or value(node) is None or value(node).dim() != 4:
+        return
+    weights, v = arguments(node)["input"], arguments(node)["other"]
+    if name(weights) == "to":
+        weights = arguments(weights)["input"]
+    if name(weights) != "softmax":
+        return
+    axis, scores, mask = arguments(weights).get("dim"), arguments(weights)["input"], None
+    if axis not in (-1, 3):
+        return
+    found = _scores(scores)
+    if not found and name(scores) == "add" and arguments(scores).get("alpha", 1) == 1:
+        pair = arguments(scores)["input"], arguments(scores)["other"]
+        for mask in pair:
+            found = _scores(others(scores, mask)) if value(mask) is not None else None
+            if found:
+                break
+    if not found:
+        return
+    q, k, scale, softcap = found
+    check(q, k, v, node)
+    if mask is not None:
+        _check_mask(mask, value(q).dtype)
+        if value(mask).dim() > 4:
+            return
+    _check_width(q, v)
+    last, tokens_first = node, False
+    turned = only_user(node)
+    if turned is not None and name(turned) == "transpose" and graph.axes_of(turned) == {1, 2}:
+        if only_user(turned) is not None and name(only_user(turned)) == "contiguous" and not only_user(turned).args[1:]:
+            last, tokens_first = only_user(turned), True
+    inputs = (q, _unrepeated(k), _unrepeated(v), mask, scale, softcap, tokens_first, training)
+    what = "attention" + ("+mask" if mask is not None else "") + ("+softcap" if softcap else "")
+    nodes = _between(last, (q, k, v, mask))
+    if any(user not in nodes for inner in nodes[:-1] for user in inner.users):
+        raise Unfit("its scores or weights are asked for")
+    yield Match(what, nodes, inputs, _written, _torch_written)

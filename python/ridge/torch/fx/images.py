@@ -1,0 +1,162 @@
+"""Patterns of networks of images: convolutions with the batch norm, activation and residual after them, group norms.
+
+Images are shown as [n, channels, rows, columns], whatever lies innermost; Ridge's operators are told.
+"""
+
+import torch
+import torch.nn.functional as F
+
+from ridge.torch.fx import graph
+from ridge.torch.fx.folding import Fold
+from ridge.torch.fx.graph import arguments, name, only_user, others, value
+from ridge.torch.fx.match import Match, Unfit, activation_of, are_alike, check
+
+
+def _lies(node, last):
+    """Whether an image's channels, or else its columns, are neighbours in memory and all is contiguous. Of one channel
+    or one pixel both are true."""
+    shape, strides = ([graph.hint(x) for x in sizes] for sizes in (value(node).shape, value(node).stride()))
+    expected = 1
+    for axis in (1, 3, 2, 0) if last else (3, 2, 1, 0):
+        if shape[axis] != 1 and strides[axis] != expected:
+            return False
+        expected *= shape[axis]
+    return True
+
+
+def _has_channels_last(*nodes):
+    """Whether all images have their channels innermost, or else their columns."""
+    for last in (False, True):
+        if all(_lies(node, last) for node in nodes):
+            return last
+    raise Unfit("its tensors are not contiguous, or lie differently")
+
+
+def _to_last(x, last):
+    return x.permute(0, 2, 3, 1) if last and x is not None else x
+
+
+def _convolution(x, w, bias, residual, activation, stride, padding, dilation, groups, last, tf32):
+    parts = ["bias" if bias is not None else "", "residual" if residual is not None else "", activation or ""]
+    y = torch.ops.ridge.conv2d(
+        *(_to_last(x, last), _to_last(w, last), bias, _to_last(residual, last)),
+        stride=stride,
+        pad=padding,
+        dilation=dilation,
+        groups=groups,
+        layout="nhwc" if last else "nchw",
+        epilogue="+".join(part for part in parts if part) or None,
+        math="tf32" if tf32 else None,
+    )
+    return y.permute(0, 3, 1, 2) if last else y
+
+
+def _convolution_and_pass(x, w, bias, residual, activation, stride, padding, dilation, groups, last, tf32):
+    numbers = (tuple(map(int, text.split(","))) for text in (stride, padding, dilation))
+    y = F.conv2d(x, w, bias, *numbers, int(groups))
+    if residual is not None:
+        return y + residual
+    return torch.relu(y) if activation else y
+
+
+def _numbers(given):
+    """One number or a pair, in Ridge's words."""
+    if not isinstance(given, (int, tuple, list)) or not all(isinstance(n, int) for n in graph.as_tuple(given)):
+        raise Unfit(f"its padding is {given!r}" if isinstance(given, str) else "its sizes are no numbers")
+    return ",".join(map(str, graph.as_tuple(given)))
+
+
+def _fold(node, product, w, bias):
+    """Of a batch norm that a convolution can take into its filters, as its statistics are given; or None."""
+    if node is None or name(node) != "batch_norm":
+        return None
+    given = arguments(node)
+    parameters = [w, bias, *(given.get(key) for key in ("running_mean", "running_var", "weight", "bias"))]
+    statistics = given.get("running_mean") is not None and given.get("running_var") is not None
+    if given.get("training", False) or not statistics or given["input"] is not product:
+        return None
+    if any(p is not None and p.op != "placeholder" for p in parameters):
+        return None
+    return Fold(*parameters, given.get("eps", 1e-5))
+
+
+def convolution(node, training):
+    """act(conv2d(x, w) + bias + residual), a batch norm folded into w and bias; then without what follows."""
+    if name(node) != "conv2d" or training:
+        return
+    given = arguments(node)
+    x, w, bias = given["input"], given["weight"], given.get("bias")
+    check(x, w, node, *([] if bias is None else [bias]))
+    if value(x).dim() != 4:
+        raise Unfit("its image has no batch")
+    last = _has_channels_last(x, w, node)
+    sizes = [_numbers(given.get(key, usual)) for key, usual in (("stride", 1), ("padding", 0), ("dilation", 1))]
+    tf32 = value(x).dtype == torch.float32 and value(x).is_cuda and torch.backends.cudnn.allow_tf32
+    how = (*sizes, str(given.get("groups", 1)), last, tf32)
+    nodes, fold = [node], None
+
+    def match(residual, activation):
+        parts = ["conv2d", "batch_norm" if fold else "bias" if bias is not None else ""]
+        what = "+".join(part for part in (*parts, "residual" if residual is not None else "", activation) if part)
+        # A folded bias has the filters' type and one number for each.
+        stand_in = fold.running_mean if fold else bias
+        inputs = (x, w, stand_in, residual, activation, *how)
+        return Match(what, tuple(nodes), inputs, _convolution, _convolution_and_pass, fold=fold)
+
+    found = [match(None, None)]
+    after = only_user(node)
+    fold = _fold(after, node, w, bias)
+    if fold:
+        nodes.append(after)
+        found.append(match(None, None))
+        after = only_user(after)
+    residual = None
+    if after is not None and name(after) == "add":
+        addend = others(after, nodes[-1])
+        first = after.args[0] is nodes[-1]
+        if addend is not nodes[-1] and are_alike(addend, node) and (first or not graph.writes(after)):
+            if _lies(addend, last):
+                residual = addend
+                nodes.append(after)
+                found.append(match(residual, None))
+                after = only_user(after)
+    activation = activation_of(after)
+    if activation:
+        nodes.append(after)
+        found.append(match(residual, activation))
+    yield from reversed(found)
+
+
+def _group_norm(x, groups, gamma, beta, eps, activation, last):
+    y = torch.ops.ridge.group_norm(
+        *(_to_last(x, last), gamma, beta),
+        groups=groups,
+        eps=eps,
+        activation=activation,
+        layout="nhwc" if last else "nchw",
+    )
+    return y.permute(0, 3, 1, 2) if last else y
+
+
+def _torch_group_norm(x, groups, gamma, beta, eps, activation, last):
+    """Without the activation after it, which Inductor makes in the norm's last kernel."""
+    return F.group_norm(x, groups, gamma, beta, eps)
+
+
+def group_norm(node, training):
+    """group_norm of images and the activation after it."""
+    if name(node) != "group_norm" or training:
+        return
+    given = arguments(node)
+    x, gamma, beta = given["input"], given.get("weight"), given.get("bias")
+    check(x, node, *(p for p in (gamma, beta) if p is not None))
+    if value(x).dim() != 4:
+        raise Unfit(f"its tensor has {value(x).dim()} axes")
+    last = _has_channels_last(x, node)
+    after = only_user(node)
+    for activation in (activation_of(after), None):
+        nodes = (node, after) if activation else (node,)
+        inputs = (x, given["num_groups"], gamma, beta, given.get("eps", 1e-5), activation, last)
+        yield Match(f"group_norm+{activation}" if activation else "group_norm", nodes, inputs, _group_norm, _torch_group_norm)
+        if not activation:
+            return

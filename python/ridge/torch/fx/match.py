@@ -1,0 +1,56 @@
+"""What a pattern finds in a captured graph, and what all patterns ask of tensors."""
+
+import dataclasses
+from typing import Callable
+
+import torch
+
+from ridge.torch.fx import graph
+from ridge.torch.fx.folding import Fold
+from ridge.torch.fx.graph import arguments, name, value
+
+_FLOATS = (torch.float32, torch.float16, torch.bfloat16)
+
+
+@dataclasses.dataclass(frozen=True)
+class Match:
+    what: str  # "linear+gelu"
+    nodes: tuple  # that are replaced, in their order; the last one's result is Ridge's
+    inputs: tuple
+    ridge: Callable
+    torch: Callable
+    sums: tuple = ()  # nodes whose result is Ridge's second
+    fold: Fold | None = None  # whose two results are Ridge's second and third input; `inputs` has what is like them
+
+
+class Unfit(Exception):
+    """A pattern is there, and Ridge has no operator for it; with the reason."""
+
+
+def check(*tensors):
+    """One device and one float type of all."""
+    first = value(tensors[0])
+    for tensor in tensors:
+        found = value(tensor)
+        if found is None:
+            raise Unfit("an input is no tensor")
+        if found.dtype not in _FLOATS:
+            raise Unfit(f"its type is {found.dtype}")
+        if found.dtype != first.dtype:
+            raise Unfit(f"its types are {first.dtype} and {found.dtype}")
+        if found.device != first.device:
+            raise Unfit("its tensors are on several devices")
+
+
+def are_alike(a, b):
+    """Two tensors of one size and type."""
+    tensors = value(a) is not None and value(b) is not None
+    return tensors and value(a).dtype == value(b).dtype and graph.sizes(a) == graph.sizes(b)
+
+
+def activation_of(node):
+    """The name of an activation in Ridge's words, or None."""
+    if node is None or name(node) not in ("relu", "gelu", "silu", "sigmoid"):
+        return None
+    tanh = name(node) == "gelu" and arguments(node).get("approximate", "none") == "tanh"
+    return "gelu_tanh" if tanh else name(node)
