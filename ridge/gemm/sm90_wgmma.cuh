@@ -235,12 +235,9 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
       sm90::fence_init();
     }
     tile::launch_dependents();
-    if constexpr (K::multicast) {
-      sm90::cluster_sync_relaxed();
-      tile::grid_dependency_wait();  // nothing before this touches memory that the previous kernel may read or write
-    } else {
-      __syncthreads();
-    }
+    if constexpr (K::multicast) sm90::cluster_sync_relaxed();
+    else __syncthreads();
+    tile::grid_dependency_wait();  // nothing before this touches memory that the previous kernel may read or write
 
     const auto load_step = [&](typename Loader::Place& from, int stage) {
       loader.template load_next<K>(from, stage_a(stage), stage_b(stage), pipeline.full + stage, rank);
@@ -658,10 +655,9 @@ template <class Policy, class T, Major MA, Major MB, class Epilogue, class Loade
                         .smem = static_cast<std::size_t>(wgmma_smem_bytes(c)),
                         .stream = stream.handle};
   constexpr auto kernel = gemm_wgmma<Policy, T, MA, MB, Epilogue, Loader>;
-  // Blocks without multicast share through the L2 cache, and are neighbours only where all of them start at once.
-  if constexpr (K::multicast)
+  if (K::multicast || steps <= early_start_steps)
     return sm90::launch_dependent_clusters(at, c.cluster, kernel, loader, map_d, map_addend, work, then, epilogue);
-  else return sm90::launch_clusters(at, c.cluster, kernel, loader, map_d, map_addend, work, then, epilogue);
+  return sm90::launch_clusters(at, c.cluster, kernel, loader, map_d, map_addend, work, then, epilogue);
 }
 
 struct WgmmaOperands {

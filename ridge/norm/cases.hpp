@@ -403,6 +403,8 @@ inline check::CaseBook book_of(const std::string& op) {
     for (const char* type : {"f32", "f16", "bf16", "f64"})
       if (layer || type[1] == '3') test(std::string(type) + ":rows=6,cols=200:fill=" + fill);
   test("f16:rows=6,cols=200:fill=constant,60000");
+  // The sum of a row has all its bits, and so has that of its distances from the mean.
+  if (layer) test("f32:rows=1,cols=71:inputs=" + x + ":fill=constant,1e-30");
   if (!added) test("f16:rows=6,cols=200:fill=overflow");
   // More rows than fused gradients have blocks here, which start at all alignment offsets; and more than one slice of
   // rows.

@@ -151,15 +151,13 @@ struct PlainSums {
   template <class Team, class X> using Scratch = norm_detail::Scratch<Team, X>;
 };
 
-// The factor of elements before they are summed, or the sum of many large elements would leave X's range. A power of
-// two, so that no bits are lost.
-inline constexpr float sum_share = 0x1p-31f;
-
+// Infinite where the sum leaves X's range: differences from it then are, and is_ordinary() refuses the row. Terms times
+// a small power of two would leave that range at its other end.
 template <class Team, class X, class S, class Each>
 __device__ __forceinline__ X mean_of(Each&& each, X cols, S& scratch) {
   X sum = 0;
-  each([&](X x, bool) { sum = multiply_add(x, X(sum_share), sum); });
-  return Team::reduce(sum, plus<X>, scratch) / (cols * X(sum_share));
+  each([&](X x, bool) { sum += x; });
+  return Team::reduce(sum, plus<X>, scratch) / cols;
 }
 
 template <class Team, class X, class Each, class EndPass>
@@ -167,17 +165,14 @@ __device__ __forceinline__ Statistics<X> row_statistics(Each&& each, EndPass&& e
                                                         Scratch<Team, X>& scratch) {
   const X base = rms ? X(0) : mean_of<Team>(each, cols, scratch.mean);
   end_pass();
-  Differences<X> s{X(0), X(0)};  // `first` times sum_share, as in mean_of()
-  each([&](X x, bool exists) {
-    const X d = x - (exists ? base : X(0));
-    s = {multiply_add(d, X(sum_share), s.first), multiply_add(d, d, s.squares)};
-  });
+  Differences<X> s{X(0), X(0)};
+  each([&](X x, bool exists) { s.add(x - (exists ? base : X(0))); });
   s = Team::reduce(s, plus<Differences<X>>, scratch.differences);
   end_pass();
   const X divisor = s.squares / cols + eps;
   if (in_any_row<Team>(!is_ordinary(divisor)))
     return wide_statistics<Team, X>(each, end_pass, cols, eps, rms, divisor, scratch.wide);
-  return statistics_of(base, rms ? X(0) : s.first / (cols * X(sum_share)), s.squares / cols, eps);
+  return statistics_of(base, rms ? X(0) : s.first / cols, s.squares / cols, eps);
 }
 
 // The mean of distances from a base, and the sum of squared differences from that mean.
