@@ -348,6 +348,52 @@ def test_attention_spelled_out(function, expected):
     assert found[0] == expected, found
 
 
+def band(queries, keys, left=None, dtype=torch.bool):
+    """As models make masks: of positions."""
+    apart = torch.arange(queries)[:, None] - torch.arange(keys)
+    seen = (apart >= 0) & (apart <= (queries if left is None else left))
+    return seen if dtype == torch.bool else torch.zeros(queries, keys).masked_fill(~seen, torch.finfo(dtype).min)
+
+
+@pytest.mark.parametrize(
+    "mask, expected",
+    [
+        (lambda x: band(6, 6), "attention+causal"),
+        (lambda x: band(6, 6)[None, None].expand(2, 1, 6, 6), "attention+causal"),
+        (lambda x: band(6, 6, dtype=torch.float32), "attention+causal"),
+        (lambda x: band(6, 6, left=2), "attention+causal+window"),
+        (lambda x: band(6, 6, left=0), "attention+causal+window"),
+        (lambda x: torch.ones(6, 6, dtype=torch.bool), "attention"),
+        (lambda x: band(6, 6).T, "attention+mask"),
+        (lambda x: band(6, 6) ^ (torch.arange(6) == 3), "attention+mask"),
+        (lambda x: torch.stack([band(6, 6), band(6, 6, left=2)])[:, None], "attention+mask"),
+        (lambda x: band(6, 6, dtype=torch.float32) * 0.5, "attention+mask"),
+        (lambda x: band(6, 6) & (x[:, :1, :, :1] == x[:, :1, :, :1]), "attention+mask"),  # of an input
+    ],
+)
+@pytest.mark.parametrize("spelled_out", [False, True])
+def test_masks_that_a_model_computes(mask, expected, spelled_out):
+    def function(q):
+        m = mask(q)
+        if not spelled_out:
+            return F.scaled_dot_product_attention(q, q, q, m)
+        return written(q, q, q, m if m.dtype != torch.bool else torch.where(m, 0.0, torch.finfo(torch.float32).min))
+
+    with torch.no_grad():
+        assert replaced_of(function, torch.randn(2, 4, 6, 8)) == ([expected], [])
+
+
+def test_masks_of_other_shapes():
+    q, k = torch.randn(2, 4, 6, 8), torch.randn(2, 4, 9, 8)
+    with torch.no_grad():
+        for left, expected in ((None, "attention+causal"), (2, "attention+causal+window")):
+            assert replaced_of(lambda q, k: F.scaled_dot_product_attention(q, k, k, band(6, 9, left)), q, k)[0] == [expected]
+        assert replaced_of(lambda q, k: F.scaled_dot_product_attention(k, q, q, band(9, 6)), q, k)[0] == ["attention+causal"]
+        # The last queries see nothing.
+        kept = replaced_of(lambda q, k: F.scaled_dot_product_attention(k, q, q, band(9, 6, 1)), q, k)[0]
+        assert kept == ["attention+mask"]
+
+
 SMALL = {"hidden_size": 64, "intermediate_size": 96, "num_attention_heads": 4, "d_model": 64, "d_ff": 96, "d_kv": 16}
 SMALL |= {"num_heads": 4, "encoder_attention_heads": 4, "encoder_ffn_dim": 96, "num_hidden_layers": 2, "num_layers": 2}
 SMALL |= {"encoder_layers": 2, "decoder_attention_heads": 4, "decoder_ffn_dim": 96}

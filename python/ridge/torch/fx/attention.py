@@ -1,5 +1,7 @@
 """Patterns of attention: scaled_dot_product_attention, and what models spell out in its place."""
 
+import functools
+
 import torch
 import torch.nn.functional as F
 
@@ -10,7 +12,8 @@ from ridge.torch.fx.match import Match, Unfit, check
 _WIDEST = 256  # Ridge's heads
 
 
-def _attention(q, k, v, mask, causal, scale, tokens_first, training, softcap=None):
+def _attention(q, k, v, mask, causal, left, scale, tokens_first, training, softcap=None):
+    """left: how many keys before its own a causal query sees; None: all."""
     if tokens_first:
         q, k, v = (x.transpose(1, 2) for x in (q, k, v))
     if mask is not None:
@@ -21,6 +24,7 @@ def _attention(q, k, v, mask, causal, scale, tokens_first, training, softcap=Non
         v,
         mask,
         causal="upper_left" if causal else None,
+        window=f"{left},0" if left is not None else None,
         scale=scale,
         softcap=softcap,
         layout="bshd" if tokens_first else None,
@@ -29,9 +33,53 @@ def _attention(q, k, v, mask, causal, scale, tokens_first, training, softcap=Non
     return o.transpose(1, 2) if tokens_first else o
 
 
-def _torch_attention(q, k, v, mask, causal, scale, tokens_first, training):
+@functools.lru_cache(maxsize=4)
+def _visible(queries, keys, left, device):
+    """[queries, keys]: which key a causal query sees."""
+    apart = torch.arange(queries, device=device)[:, None] - torch.arange(keys, device=device)
+    return (apart >= 0) & (apart <= (queries if left is None else left))
+
+
+def _torch_attention(q, k, v, mask, causal, left, scale, tokens_first, training):
     grouped = q.shape[1] != k.shape[1]
+    if left is not None:
+        mask, causal = _visible(q.shape[2], k.shape[2], left, q.device), False
     return F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal, scale=scale, enable_gqa=grouped)
+
+
+def _seen(mask, queries, keys):
+    """(mask, causal, left) that mean the same as a mask. One that a model computes of sizes alone is taken apart: it may
+    hide nothing, or be causal, with a window or without."""
+    if mask is None:
+        return None, False, None
+    if "ridge_seen" not in mask.meta:
+        mask.meta["ridge_seen"] = _taken_apart(graph.constant(mask), queries, keys)
+    return mask.meta["ridge_seen"] or (mask, False, None)
+
+
+def _taken_apart(found, queries, keys):
+    """(None, causal, left), or None where the mask is another one, or none that is known."""
+    if found is None or found.dim() < 2 or not all(isinstance(size, int) for size in (queries, keys)):
+        return None
+    if found.dtype != torch.bool:
+        hidden = found <= torch.finfo(found.dtype).min
+        if not torch.all(hidden | (found == 0)):
+            return None
+        found = ~hidden
+    found = found.expand(*found.shape[:-2], queries, keys).reshape(-1, queries, keys)
+    visible = found[0]
+    if len(found) == 0 or keys == 0 or not torch.equal(found, visible.expand_as(found)):
+        return None
+    if visible.all():
+        return None, False, None
+    first = visible[-1].nonzero()[0] if visible[-1].any() else None
+    if first is None:
+        return None
+    left = queries - 1 - int(first)
+    for width in (None, left):
+        if torch.equal(visible, _visible(queries, keys, width, visible.device)):
+            return None, True, width
+    return None
 
 
 def _unrepeated(node):
@@ -79,22 +127,29 @@ def attention(node, training):
         _check_mask(mask, value(q).dtype, torch.bool)
     _check_width(q, v)
     k, v = _unrepeated(k), _unrepeated(v)
-    causal = bool(given.get("is_causal", False))
+    if given.get("is_causal", False):
+        seen = None, True, None
+    else:
+        seen = _seen(mask, value(q).shape[2], value(k).shape[2])
     # Models hold [batch, tokens, heads, d] and show it with the heads first. The result lies as PyTorch's would, so that
     # whatever view the model takes of it is one.
     heads_stride, tokens_stride = (graph.hint(value(node).stride(axis)) for axis in (1, 2))
-    inputs = (q, k, v, mask, causal, given.get("scale"), heads_stride < tokens_stride, training)
-    what = "attention" + ("+mask" if mask is not None else "") + ("+causal" if causal else "")
-    yield Match(what, (node,), inputs, _attention, _torch_attention)
+    inputs = (q, k, v, *seen, given.get("scale"), heads_stride < tokens_stride, training)
+    yield Match(_what(*seen), (node,), inputs, _attention, _torch_attention)
 
 
-def _written(q, k, v, mask, scale, softcap, tokens_first, training):
+def _what(mask, causal, left, softcap=None):
+    parts = [(mask is not None, "mask"), (causal, "causal"), (left is not None, "window"), (softcap, "softcap")]
+    return "+".join(["attention", *(part for there, part in parts if there)])
+
+
+def _written(q, k, v, mask, causal, left, scale, softcap, tokens_first, training):
     """As [batch, tokens, heads, d], contiguous, where the model has made it so; else as [batch, heads, tokens, d]."""
-    o = _attention(q, k, v, mask, False, scale, tokens_first, training, softcap)
+    o = _attention(q, k, v, mask, causal, left, scale, tokens_first, training, softcap)
     return o.transpose(1, 2) if tokens_first else o
 
 
-def _torch_written(q, k, v, mask, scale, softcap, tokens_first, training):
+def _torch_written(q, k, v, mask, causal, left, scale, softcap, tokens_first, training):
     """Two products, and one pass over the scores at best."""
     k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) if x.shape[1] != q.shape[1] else x for x in (k, v))
     return torch.softmax(q @ k.transpose(2, 3), -1) @ v
@@ -181,9 +236,9 @@ def written_attention(node, training):
     if turned is not None and name(turned) == "transpose" and graph.axes_of(turned) == {1, 2}:
         if only_user(turned) is not None and name(only_user(turned)) == "contiguous" and not only_user(turned).args[1:]:
             last, tokens_first = only_user(turned), True
-    inputs = (q, _unrepeated(k), _unrepeated(v), mask, scale, softcap, tokens_first, training)
-    what = "attention" + ("+mask" if mask is not None else "") + ("+softcap" if softcap else "")
+    seen = _seen(mask, value(q).shape[2], value(k).shape[2])
+    inputs = (q, _unrepeated(k), _unrepeated(v), *seen, scale, softcap, tokens_first, training)
     nodes = _between(last, (q, k, v, mask))
     if any(user not in nodes for inner in nodes[:-1] for user in inner.users):
         raise Unfit("its scores or weights are asked for")
-    yield Match(what, nodes, inputs, _written, _torch_written)
+    yield Match(_what(*seen, softcap), nodes, inputs, _written, _torch_written)

@@ -1,5 +1,6 @@
 """What a node of a captured graph computes, by one name for each function, method and operator that means the same."""
 
+import math
 import operator
 
 import torch
@@ -129,6 +130,8 @@ def writes(node):
     if node.op != "call_function":
         return node.op == "call_module"
     text = getattr(node.target, "__name__", str(node.target))
+    if node.target in (operator.and_, operator.or_, operator.not_, operator.is_):
+        return False
     in_place = node.target in (operator.setitem, operator.iadd, operator.isub, operator.imul, operator.itruediv)
     return in_place or (text.endswith("_") and not text.endswith("__")) or bool(node.kwargs.get("inplace"))
 
@@ -151,3 +154,37 @@ def axes_of(node):
     """The two axes that a transpose exchanges, counted from the first one."""
     given, count = arguments(node), value(node).dim()
     return {given["dim0"] % count, given["dim1"] % count}
+
+
+_MOST_CONSTANT = 1 << 26  # elements
+
+
+def constant(node):
+    """The tensor that a node makes of numbers alone, without an input, a parameter or a random number; or None."""
+    if value(node) is None or not all(isinstance(size, int) for size in value(node).shape):
+        return None
+    before, left = set(), [node]
+    while left:
+        one = left.pop()
+        if one in before:
+            continue
+        if one.op not in ("call_function", "call_method") or writes(one) or _is_random(one):
+            return None
+        before.add(one)
+        left += one.all_input_nodes
+    if math.prod(value(node).shape) > _MOST_CONSTANT:
+        return None
+    results = {}
+    # The compiler's modes of fake tensors and of recorded calls do not belong here.
+    with torch.utils._python_dispatch._disable_current_modes(), torch.no_grad():
+        for one in node.graph.nodes:
+            if one in before:
+                args, kwargs = torch.fx.map_arg((one.args, one.kwargs), results.get)
+                call = one.target if one.op == "call_function" else getattr(torch.Tensor, one.target)
+                results[one] = call(*args, **kwargs)
+    return results[node]
+
+
+def _is_random(node):
+    text = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", str(node.target))
+    return any(word in text for word in ("rand", "normal", "uniform", "bernoulli", "multinomial", "dropout", "empty"))
