@@ -27,38 +27,44 @@ class Fold:
         return (self.weight, self.bias, self.running_mean, self.running_var, self.gamma, self.beta)
 
 
-def fold(weight, bias, mean, var, gamma, beta, eps):
-    """(w, b) of w x + b = gamma (weight x + bias - mean) / sqrt(var + eps) + beta, for each filter."""
-    scale = torch.rsqrt(var.float() + eps)
-    if gamma is not None:
-        scale = scale * gamma
-    shift = -mean.float() if bias is None else bias.float() - mean
-    shift = shift * scale if beta is None else shift * scale + beta
-    return weight * scale.view(-1, 1, 1, 1), shift
-
-
 class _Folded:
-    """One convolution's filters and bias, and of which parameters they are."""
+    """One convolution's filters and bias as its batch norm leaves them, and where their parameters are in a call."""
 
     def __init__(self, fold, order, example_inputs):
-        self._at = [None if p is None else order[p] for p in fold.parameters()]
-        self._eps, self._state = fold.eps, None
-        weight = example_inputs[self._at[0]]
+        self.at = [None if p is None else order[p] for p in fold.parameters()]
+        self.eps = fold.eps
+        weight = example_inputs[self.at[0]]
         self.weight = torch.empty_like(weight, requires_grad=False)
         self.bias = torch.empty(len(weight), dtype=weight.dtype, device=weight.device)
 
-    def refresh(self, inputs, always):
-        given = [None if at is None else inputs[at] for at in self._at]
-        # A tensor of inference mode counts no versions.
-        known = not always and not any(p is not None and p.is_inference() for p in given)
-        state = [p if p is None else (p.data_ptr(), p._version) for p in given] if known else None
-        if known and state == self._state:
-            return
-        with torch.no_grad():
-            weight, bias = fold(*given, self._eps)
-            self.weight.copy_(weight)
-            self.bias.copy_(bias)
-        self._state = state
+
+class _Channels:
+    """The channels of all that is folded on one device, in one row: few launches for any number of convolutions.
+
+    w x + b = gamma (weight x + bias - mean) / sqrt(var + eps) + beta, for each filter.
+    """
+
+    def __init__(self, folded):
+        self._folded = folded
+        sizes, device = [len(one.bias) for one in folded], folded[0].bias.device
+        self._eps = torch.cat([torch.full((n,), one.eps, dtype=torch.float32, device=device) for n, one in zip(sizes, folded)])
+        # What is not given: no bias, gamma of 1, beta of 0.
+        self._rows = torch.tensor([0.0, 0, 1, 1, 0], dtype=torch.float32, device=device).repeat(sum(sizes), 1).T.contiguous()
+        self._views = [row.split(sizes) for row in self._rows]
+        self._scale, self._shift = (torch.empty_like(self._eps) for _ in range(2))
+        self._scales, self._shifts = self._scale.split(sizes), self._shift.split(sizes)
+
+    def refresh(self, inputs):
+        for i, views in enumerate(self._views, 1):
+            given = [(view, inputs[one.at[i]]) for view, one in zip(views, self._folded) if one.at[i] is not None]
+            if given:
+                torch._foreach_copy_(*map(list, zip(*given)))
+        bias, mean, var, gamma, beta = self._rows
+        torch.mul(torch.rsqrt(var + self._eps), gamma, out=self._scale)
+        torch.addcmul(beta, bias - mean, self._scale, out=self._shift)
+        for one, scale in zip(self._folded, self._scales):
+            torch.mul(inputs[one.at[0]], scale.view(-1, 1, 1, 1), out=one.weight)
+        torch._foreach_copy_([one.bias for one in self._folded], list(self._shifts))
 
 
 class Folding:
@@ -66,6 +72,7 @@ class Folding:
 
     def __init__(self, module, example_inputs):
         self._module, self._inputs, self._all = module, example_inputs, []
+        self._channels, self._state = [], None
         placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
         self._order = {node: i for i, node in enumerate(placeholders)}
 
@@ -86,11 +93,24 @@ class Folding:
         """`call` with what is folded up to date."""
         if not self._all:
             return call
+        devices = {one.bias.device for one in self._all}
+        self._channels = [_Channels([one for one in self._all if one.bias.device == device]) for device in devices]
 
         def folded(*inputs):
-            capturing = torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
-            for one in self._all:
-                one.refresh(inputs, capturing)
+            self._refresh(inputs)
             return call(*inputs)
 
         return folded
+
+    def _refresh(self, inputs):
+        given = [inputs[at] for one in self._all for at in one.at if at is not None]
+        capturing = torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
+        # A tensor of inference mode counts no versions.
+        known = not capturing and not any(tensor.is_inference() for tensor in given)
+        state = [(tensor.data_ptr(), tensor._version) for tensor in given] if known else None
+        if known and state == self._state:
+            return
+        with torch.no_grad():
+            for channels in self._channels:
+                channels.refresh(inputs)
+        self._state = state
