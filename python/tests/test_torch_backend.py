@@ -104,13 +104,22 @@ def test_inference(name):
     model, x = make().eval(), torch.randn(2, 6, WIDTH)
     with torch.no_grad():
         compare(compiled(model)(x, *more), model(x, *more))
-    assert kinds(model) == {
-        "decoder": ["attention+causal", *["linear"] * 3, *["linear+residual"] * 2, "linear+silu+gate", *["rms_norm"] * 2],
-        "encoder": [
-            *["attention+mask", "layer_norm", "layer_norm", "linear+bias"],
-            *["linear+bias+gelu", "linear+bias+residual", "linear+bias+residual"],
-        ],
-    }[name]
+    assert (
+        kinds(model)
+        == {
+            "decoder": [
+                "attention+causal",
+                *["linear"] * 3,
+                *["linear+residual"] * 2,
+                "linear+silu+gate",
+                *["rms_norm"] * 2,
+            ],
+            "encoder": [
+                *["attention+mask", "layer_norm", "layer_norm", "linear+bias"],
+                *["linear+bias+gelu", "linear+bias+residual", "linear+bias+residual"],
+            ],
+        }[name]
+    )
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -331,7 +340,10 @@ BIAS = torch.randn(1, 4, 6, 9)
         (lambda q, k, m: written(q, k, k, m), ["attention+mask"]),
         (lambda q, k, m: written(q, k, k, m[0, 0]), ["attention+mask"]),
         (lambda q, k, m: written(q, k, k, m, softcap=2.0), ["attention+mask+softcap"]),
-        (lambda q, k, m: written(q, repeat_kv(k[:, :2], 2), repeat_kv(k[:, :2], 2), softcap=2.0), ["attention+softcap"]),
+        (
+            lambda q, k, m: written(q, repeat_kv(k[:, :2], 2), repeat_kv(k[:, :2], 2), softcap=2.0),
+            ["attention+softcap"],
+        ),
         (lambda q, k, m: torch.softmax(q @ k.mT / 3 + m, -1) @ k, []),  # mT is no transpose by name
         (lambda q, k, m: torch.softmax(m + q @ k.transpose(-1, -2) / 3, -1) @ k, ["attention+mask"]),
         (lambda q, k, m: (q @ k.transpose(-2, -1)).softmax(3) @ k, ["attention"]),
@@ -387,8 +399,12 @@ def test_masks_of_other_shapes():
     q, k = torch.randn(2, 4, 6, 8), torch.randn(2, 4, 9, 8)
     with torch.no_grad():
         for left, expected in ((None, "attention+causal"), (2, "attention+causal+window")):
-            assert replaced_of(lambda q, k: F.scaled_dot_product_attention(q, k, k, band(6, 9, left)), q, k)[0] == [expected]
-        assert replaced_of(lambda q, k: F.scaled_dot_product_attention(k, q, q, band(9, 6)), q, k)[0] == ["attention+causal"]
+            assert replaced_of(lambda q, k: F.scaled_dot_product_attention(q, k, k, band(6, 9, left)), q, k)[0] == [
+                expected
+            ]
+        assert replaced_of(lambda q, k: F.scaled_dot_product_attention(k, q, q, band(9, 6)), q, k)[0] == [
+            "attention+causal"
+        ]
         # The last queries see nothing.
         kept = replaced_of(lambda q, k: F.scaled_dot_product_attention(k, q, q, band(9, 6, 1)), q, k)[0]
         assert kept == ["attention+mask"]
@@ -453,7 +469,9 @@ def test_a_folded_batch_norm_that_changes(make):
         if tensor.dtype.is_floating_point:
             with torch.no_grad():
                 tensor.mul_(1.5)
-                plain.get_parameter(name).mul_(1.5) if name in dict(plain.named_parameters()) else plain.get_buffer(name).mul_(1.5)
+                plain.get_parameter(name).mul_(1.5) if name in dict(plain.named_parameters()) else plain.get_buffer(
+                    name
+                ).mul_(1.5)
             check()
     for changed in (model, plain):
         changed.load_state_dict(other.state_dict())

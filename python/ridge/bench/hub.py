@@ -79,7 +79,9 @@ def _images(batch, size=224):
 
 
 MODELS = {
-    "llama-3-8b:1x512": Model(lambda: _tokens(1, 512), "LlamaForCausalLM", "LlamaConfig", _LLAMA | {"vocab_size": 128256}),
+    "llama-3-8b:1x512": Model(
+        lambda: _tokens(1, 512), "LlamaForCausalLM", "LlamaConfig", _LLAMA | {"vocab_size": 128256}
+    ),
     "mistral-7b:1x2048": Model(
         lambda: _tokens(1, 2048), "MistralForCausalLM", "MistralConfig", _LLAMA | {"sliding_window": None}
     ),

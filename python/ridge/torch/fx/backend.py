@@ -1,9 +1,9 @@
 """torch.compile(model, backend="ridge"): Ridge's operators where they are faster, and Inductor for all else.
 
-    import ridge.torch
-    fast = torch.compile(model, backend="ridge")            # mode= and options= are Inductor's
-    ridge.torch.accelerate(model)                           # the same in place, without Inductor
-    print(ridge.torch.report(fast))                         # what was replaced, what was not, and why
+import ridge.torch
+fast = torch.compile(model, backend="ridge")            # mode= and options= are Inductor's
+ridge.torch.accelerate(model)                           # the same in place, without Inductor
+print(ridge.torch.report(fast))                         # what was replaced, what was not, and why
 """
 
 import dataclasses

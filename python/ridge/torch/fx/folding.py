@@ -47,9 +47,13 @@ class _Channels:
     def __init__(self, folded):
         self._folded = folded
         sizes, device = [len(one.bias) for one in folded], folded[0].bias.device
-        self._eps = torch.cat([torch.full((n,), one.eps, dtype=torch.float32, device=device) for n, one in zip(sizes, folded)])
+        self._eps = torch.cat(
+            [torch.full((n,), one.eps, dtype=torch.float32, device=device) for n, one in zip(sizes, folded)]
+        )
         # What is not given: no bias, gamma of 1, beta of 0.
-        self._rows = torch.tensor([0.0, 0, 1, 1, 0], dtype=torch.float32, device=device).repeat(sum(sizes), 1).T.contiguous()
+        self._rows = (
+            torch.tensor([0.0, 0, 1, 1, 0], dtype=torch.float32, device=device).repeat(sum(sizes), 1).T.contiguous()
+        )
         self._views = [row.split(sizes) for row in self._rows]
         self._scale, self._shift = (torch.empty_like(self._eps) for _ in range(2))
         self._scales, self._shifts = self._scale.split(sizes), self._shift.split(sizes)

@@ -157,6 +157,8 @@ def group_norm(node, training):
     for activation in (activation_of(after), None):
         nodes = (node, after) if activation else (node,)
         inputs = (x, given["num_groups"], gamma, beta, given.get("eps", 1e-5), activation, last)
-        yield Match(f"group_norm+{activation}" if activation else "group_norm", nodes, inputs, _group_norm, _torch_group_norm)
+        yield Match(
+            f"group_norm+{activation}" if activation else "group_norm", nodes, inputs, _group_norm, _torch_group_norm
+        )
         if not activation:
             return

@@ -53,7 +53,11 @@ def linear(node, training):
         after = only_user(after)
     if after is not None and name(after) == "add":
         addend = others(after, nodes[-1])
-        if are_alike(addend, node) and addend is not nodes[-1] and not (graph.writes(after) and after.args[0] is not nodes[-1]):
+        if (
+            are_alike(addend, node)
+            and addend is not nodes[-1]
+            and not (graph.writes(after) and after.args[0] is not nodes[-1])
+        ):
             nodes.append(after)
             found.append(_linear_match(nodes, x, w, bias, addend, activation))
     yield from reversed(found)
@@ -95,7 +99,9 @@ def gate(node, training):
         if graph.sizes(a["weight"]) != graph.sizes(b["weight"]):
             continue
         nodes = tuple(n for n in node.graph.nodes if n in (left, acted, up, node))
-        yield Match(f"linear+{activation}+gate", nodes, (x, a["weight"], b["weight"], activation), _gate, _gate_and_pass)
+        yield Match(
+            f"linear+{activation}+gate", nodes, (x, a["weight"], b["weight"], activation), _gate, _gate_and_pass
+        )
         return
 
 
@@ -152,7 +158,11 @@ def written_rms_norm(node, training):
     if name(inside) != "add" or not isinstance(arguments(inside).get("other"), float):
         return
     eps, mean = arguments(inside)["other"], arguments(inside)["input"]
-    if name(mean) != "mean" or arguments(mean).get("dim") not in (-1, (-1,), [-1]) or not arguments(mean).get("keepdim"):
+    if (
+        name(mean) != "mean"
+        or arguments(mean).get("dim") not in (-1, (-1,), [-1])
+        or not arguments(mean).get("keepdim")
+    ):
         return
     power = arguments(mean)["input"]
     if name(power) != "pow" or arguments(power).get("exponent") != 2:
