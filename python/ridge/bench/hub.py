@@ -144,7 +144,13 @@ def measure(name, device):
     m.errors = {way: max(run.relative_errors([call(called).float()], want)) for way, called in ways.items()}
     m.failure = run.judge([m.errors["ridge"]], [m.errors["eager"]])
     clock = GpuClock(device)
-    m.times = in_turns({way: clock.prepare(lambda f=called: call(f)) for way, called in ways.items()}, ROUNDS, WARM)
+    once = {}
+    for way, called in ways.items():
+        try:
+            once[way] = clock.prepare(lambda f=called: call(f))
+        except RuntimeError as refusal:  # what a graph cannot hold: eager mode of a model that copies from the host
+            m.refusals[way] = f"not in a CUDA graph: {str(refusal).splitlines()[0]}"
+    m.times = in_turns(once, ROUNDS, WARM)
     return m, ridge.torch.report(model)
 
 

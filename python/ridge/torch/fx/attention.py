@@ -40,11 +40,28 @@ def _visible(queries, keys, left, device):
     return (apart >= 0) & (apart <= (queries if left is None else left))
 
 
+@functools.lru_cache(maxsize=4)
+def _all(queries, keys, device):
+    return torch.ones(queries, keys, dtype=torch.bool, device=device)
+
+
 def _torch_attention(q, k, v, mask, causal, left, scale, tokens_first, training):
     grouped = q.shape[1] != k.shape[1]
     if left is not None:
         mask, causal = _visible(q.shape[2], k.shape[2], left, q.device), False
     return F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal, scale=scale, enable_gqa=grouped)
+
+
+def _torch_unmasked(q, k, v, mask, causal, left, scale, tokens_first, training):
+    """PyTorch's own, where the model gives it a mask that it does not need; the result lies as it did."""
+    o = _torch_attention(q, k, v, mask, causal, left, scale, tokens_first, training)
+    return o.transpose(1, 2).contiguous().transpose(1, 2) if tokens_first else o.contiguous()
+
+
+def _torch_masked(q, k, v, mask, causal, left, scale, tokens_first, training):
+    seen = _visible(q.shape[2], k.shape[2], None, q.device) if causal else _all(q.shape[2], k.shape[2], q.device)
+    grouped = q.shape[1] != k.shape[1]
+    return F.scaled_dot_product_attention(q, k, v, seen[None, None], scale=scale, enable_gqa=grouped)
 
 
 def _seen(mask, queries, keys):
@@ -136,6 +153,8 @@ def attention(node, training):
     heads_stride, tokens_stride = (graph.hint(value(node).stride(axis)) for axis in (1, 2))
     inputs = (q, k, v, *seen, given.get("scale"), heads_stride < tokens_stride, training)
     yield Match(_what(*seen), (node,), inputs, _attention, _torch_attention)
+    if mask is not None and seen[0] is None and seen[2] is None:
+        yield Match(f"{_what(*seen)} of PyTorch", (node,), inputs, _torch_unmasked, _torch_masked)
 
 
 def _what(mask, causal, left, softcap=None):

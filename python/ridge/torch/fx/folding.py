@@ -46,29 +46,29 @@ class _Channels:
 
     def __init__(self, folded):
         self._folded = folded
-        sizes, device = [len(one.bias) for one in folded], folded[0].bias.device
-        self._eps = torch.cat(
-            [torch.full((n,), one.eps, dtype=torch.float32, device=device) for n, one in zip(sizes, folded)]
-        )
-        # What is not given: no bias, gamma of 1, beta of 0.
-        self._rows = (
-            torch.tensor([0.0, 0, 1, 1, 0], dtype=torch.float32, device=device).repeat(sum(sizes), 1).T.contiguous()
-        )
-        self._views = [row.split(sizes) for row in self._rows]
-        self._scale, self._shift = (torch.empty_like(self._eps) for _ in range(2))
-        self._scales, self._shifts = self._scale.split(sizes), self._shift.split(sizes)
+        self._sizes, self._device = [len(one.bias) for one in folded], folded[0].bias.device
+        self._eps = self._row([one.eps for one in folded])
+        # In place of what is not given: a bias, mean, variance, gamma, beta.
+        self._usual = [self._row([usual] * len(folded)).split(self._sizes) for usual in (0.0, 0.0, 1.0, 1.0, 0.0)]
+
+    def _row(self, numbers):
+        parts = [torch.full((n,), x, dtype=torch.float32, device=self._device) for n, x in zip(self._sizes, numbers)]
+        return torch.cat(parts)
 
     def refresh(self, inputs):
-        for i, views in enumerate(self._views, 1):
-            given = [(view, inputs[one.at[i]]) for view, one in zip(views, self._folded) if one.at[i] is not None]
-            if given:
-                torch._foreach_copy_(*map(list, zip(*given)))
-        bias, mean, var, gamma, beta = self._rows
-        torch.mul(torch.rsqrt(var + self._eps), gamma, out=self._scale)
-        torch.addcmul(beta, bias - mean, self._scale, out=self._shift)
-        for one, scale in zip(self._folded, self._scales):
-            torch.mul(inputs[one.at[0]], scale.view(-1, 1, 1, 1), out=one.weight)
-        torch._foreach_copy_([one.bias for one in self._folded], list(self._shifts))
+        def row(i):
+            given = [
+                usual if one.at[i + 1] is None else inputs[one.at[i + 1]]
+                for one, usual in zip(self._folded, self._usual[i])
+            ]
+            return torch.cat([x.detach() for x in given]).float()
+
+        bias, mean, var, gamma, beta = map(row, range(5))
+        scale = gamma * torch.rsqrt(var + self._eps)
+        shifts, scales = (beta + (bias - mean) * scale).split(self._sizes), scale.split(self._sizes)
+        for one, of_filter, shift in zip(self._folded, scales, shifts):
+            torch.mul(inputs[one.at[0]], of_filter.view(-1, 1, 1, 1), out=one.weight)
+        torch._foreach_copy_([one.bias for one in self._folded], list(shifts))
 
 
 class Folding:

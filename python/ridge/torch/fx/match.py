@@ -20,6 +20,7 @@ class Match:
     ridge: Callable
     torch: Callable
     sums: tuple = ()  # nodes whose result is Ridge's second
+    timed: Callable | None = None  # in place of `ridge`, where there is more to count than what is put into the graph
     fold: Fold | None = None  # whose two results are Ridge's second and third input; `inputs` has what is like them
 
 
