@@ -284,8 +284,9 @@ TEST(GemmPlan, FewRowsOrColumnsSplitTheProductsOfATile) {
                             {64, 8192, 8192, "narrow_64", 2, true},
                             {16, 6144, 4096, "narrow_16", 2, true},
                             {64, 28672, 4096, "cooperative_128x224", 1, false},
-                            {128, 10240, 8192, "split_128x128", 1, true},
-                            {128, 4096, 4096, "split_64x128", 2, true},
+                            {128, 10240, 8192, "wgmma_64x192", 1, false},
+                            {128, 4096, 4096, "wgmma_64x64", 1, false},
+                            {128, 1024, 4096, "split_64x128", 4, true},
                             {4096, 16, 4096, "narrow_16", 2, false}}) {
     const GemmPlan plan = plan_of(e.m, e.n, e.k);
     EXPECT_EQ(variants[plan.variant].name, e.variant) << e.m << "x" << e.n << "x" << e.k;

@@ -178,8 +178,10 @@ inline Clocks clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo&
   const double copied =
       copied_of(*p.a, reads.a, way.swap_ab ? c.bn : rows) + copied_of(*p.b, reads.b, way.swap_ab ? rows : c.bn);
   const double per_clock = tensor_products_per_clock(p.dtype, device);
-  // Tiles that read the wide operand again for each skinny tile, on nearly all multiprocessors.
-  const bool crowded = skinny > 1 && way.split == 1 && tiles > crowd * device.sms;
+  // Tiles that read the wide operand again for each skinny tile, on nearly all multiprocessors. Of tiles that share
+  // their sums, measured with 16-bit types alone.
+  const bool crowded =
+      skinny > 1 && (way.split == 1 || size_of(p.dtype) == 2) && tiles * way.split > crowd * device.sms;
   const double block_bytes = crowded ? crowded_block_bytes_per_clock : block_bytes_per_clock;
   Clocks clocks;
   clocks.step_k = c.bk;

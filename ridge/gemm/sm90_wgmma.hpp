@@ -171,6 +171,7 @@ inline constexpr double store_clocks = 1200;         // for 64 x 256 elements of
 inline constexpr double odd_copies = 1.5;            // factor where a tile has an odd number of copies of 64 columns
 inline constexpr double start_clocks = 1800;         // a block's start and its barriers, without the launch; on an H100
 inline constexpr double cluster_start_clocks = 300;  // clusters start later
+inline constexpr double early_clocks = 900;  // of a start that overlaps the previous kernel's end; H100, in a chain
 inline constexpr double without_multicast = 1.01;    // factor by which a step takes longer
 inline constexpr double multicast_clocks = 460;      // the shortest step of blocks that wait for each other's copies
 inline constexpr double multicast_ping_pong = 640;   // the same where their warpgroups ping-pong
@@ -254,7 +255,9 @@ inline Clocks clocks_of_tiles(const Variant& row, const GemmProblem& p, const De
   const double finish = stored / (64 * 256) * store_clocks * store + stored * instructions / (4 * 32) + waits;
   const double most = std::ceil(tiles / std::max(1, device.sms / c.cluster));  // of one block
   const double first_load = stage * device.sms / device.memory_gbs * device.clock_ghz;
-  const double start = start_clocks + first_load + (c.cluster > 1 ? cluster_start_clocks : 0);
+  const bool early = c.cluster == 1 && steps <= early_start_steps;
+  const double start =
+      start_clocks + first_load + (c.cluster > 1 ? cluster_start_clocks : 0) - (early ? early_clocks : 0);
   clocks.tiles = most;
   clocks.mean_tiles = tiles * c.cluster / device.sms;
   clocks.start = start;
