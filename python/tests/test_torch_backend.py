@@ -187,6 +187,10 @@ def replaced_of(function, *inputs):
     return [e.what for e in entries if e.replaced], [e.why for e in entries if not e.replaced]
 
 
+def packed(halves):
+    return F.silu(halves[0]) * halves[1]
+
+
 X, W, R, B = torch.randn(5, 16), torch.randn(24, 16), torch.randn(5, 24), torch.randn(24)
 
 
@@ -204,6 +208,17 @@ X, W, R, B = torch.randn(5, 16), torch.randn(24, 16), torch.randn(5, 24), torch.
         (lambda x, w, r, b: F.silu(F.linear(x, w)) * F.linear(x, w * 2), ["linear+silu+gate"]),
         (lambda x, w, r, b: F.silu(F.linear(x, w)) * F.linear(x + 1, w), ["linear+silu", "linear"]),
         (lambda x, w, r, b: F.silu(F.linear(x, w, b)) * F.linear(x, w), ["linear+bias+silu", "linear"]),
+        (lambda x, w, r, b: packed(F.linear(x, w).chunk(2, dim=-1)), ["linear+silu+gate"]),
+        (lambda x, w, r, b: packed(torch.chunk(F.linear(x, w), 2, 1)[::-1]), ["linear+silu+gate"]),
+        (lambda x, w, r, b: packed(F.linear(x, w).split(12, -1)), ["linear+silu+gate"]),
+        (lambda x, w, r, b: packed(torch.split(F.linear(x, w), [12, 12], dim=1)), ["linear+silu+gate"]),
+        (lambda x, w, r, b: (lambda y: y[..., 12:] * F.gelu(y[..., :12]))(F.linear(x, w)), ["linear+gelu+gate"]),
+        (lambda x, w, r, b: (lambda y: y[..., :12] * F.gelu(y[..., 12:]))(F.linear(x, w)), ["linear+gelu+gate"]),
+        (lambda x, w, r, b: (lambda y: y[..., :12] * F.gelu(y[..., :12]))(F.linear(x, w)), ["linear"]),
+        (lambda x, w, r, b: (lambda y: y[..., :12] * F.gelu(y[..., 12:]) + y.sum())(F.linear(x, w)), ["linear"]),
+        (lambda x, w, r, b: packed(F.linear(x, w, b).chunk(2, dim=-1)), ["linear+bias"]),
+        (lambda x, w, r, b: packed(F.linear(x, w).chunk(3, dim=-1)[:2]), ["linear"]),
+        (lambda x, w, r, b: packed(F.linear(w, x).view(2, 12, 5)), ["linear"]),  # another axis
     ],
 )
 def test_products(function, expected):

@@ -44,6 +44,7 @@ _GEMMA = {
     "num_key_value_heads": 8,
     "head_dim": 256,
 }
+_PHI = {"num_hidden_layers": LAYERS, "pad_token_id": 0}  # whose defaults are Phi-3-mini's
 _T5 = {"d_model": 768, "d_ff": 3072, "num_layers": LAYERS, "num_heads": 12}
 _WHISPER = {
     "d_model": 768,
@@ -86,6 +87,7 @@ MODELS = {
         lambda: _tokens(1, 2048), "MistralForCausalLM", "MistralConfig", _LLAMA | {"sliding_window": None}
     ),
     "qwen2-7b:1x1024": Model(lambda: _tokens(1, 1024), "Qwen2ForCausalLM", "Qwen2Config", _QWEN),
+    "phi-3-mini:1x1024": Model(lambda: _tokens(1, 1024), "Phi3ForCausalLM", "Phi3Config", _PHI),
     # Its scores are capped, which PyTorch's attention does not offer: the library spells it out.
     "gemma-2-9b:1x1024": Model(
         lambda: _tokens(1, 1024), "Gemma2ForCausalLM", "Gemma2Config", _GEMMA, attention="eager"

@@ -26,6 +26,8 @@ _SIGNATURES = {
     "tanh": ("input",),
     "softmax": ("input", "dim"),
     "transpose": ("input", "dim0", "dim1"),
+    "chunk": ("input", "chunks", "dim"),
+    "split": ("input", "sizes", "dim"),
     "contiguous": ("input", "memory_format"),
     "dropout": ("input", "p", "training", "inplace"),
     "rsqrt": ("input",),
@@ -68,6 +70,8 @@ _FUNCTIONS = {
     F.softmax: "softmax",
     torch.softmax: "softmax",
     torch.transpose: "transpose",
+    torch.chunk: "chunk",
+    torch.split: "split",
     F.dropout: "dropout",
     torch.rsqrt: "rsqrt",
     torch.mean: "mean",
@@ -78,9 +82,7 @@ _FUNCTIONS = {
     torch.reshape: "reshape",
 }
 
-_METHODS = (
-    "relu sigmoid add mul rsqrt mean pow to unsqueeze expand reshape matmul div tanh softmax transpose contiguous"
-)
+_METHODS = "relu sigmoid add mul rsqrt mean pow to unsqueeze expand reshape matmul div tanh softmax transpose contiguous chunk split"
 _METHODS = {name: name for name in _METHODS.split()}
 _METHODS |= {"view": "reshape", "type": "to", "float": "to", "half": "to", "bfloat16": "to"}
 _DTYPES = {"float": torch.float32, "half": torch.float16, "bfloat16": torch.bfloat16}

@@ -105,6 +105,67 @@ def gate(node, training):
         return
 
 
+def _packed_gate(x, w, first, activation):
+    n = w.shape[0] // 2
+    return _gate(x, *((w[:n], w[n:]) if first else (w[n:], w[:n])), activation)
+
+
+def _packed_gate_and_pass(x, w, first, activation):
+    a, b = F.linear(x, w).chunk(2, -1)
+    return a * b
+
+
+def _half(node):
+    """(the tensor that a node is half of, whether it is the first half, the nodes that take it apart), along the last
+    axis; or None."""
+    if name(node) != "index":
+        return None
+    whole, at = arguments(node)["input"], arguments(node)["at"]
+    if name(whole) in ("chunk", "split") and at in (0, 1):
+        given, apart = arguments(whole), (whole, node)
+        whole = given["input"]
+        if value(whole) is None or given.get("dim", 0) not in (-1, value(whole).dim() - 1):
+            return None
+        width = value(whole).shape[-1]
+        if not isinstance(width, int):
+            return None
+        sizes = given.get("sizes")
+        halves = given.get("chunks") == 2 or sizes in (width // 2, [width // 2] * 2, (width // 2,) * 2)
+        return (whole, at == 0, apart) if halves and width % 2 == 0 else None
+    if not isinstance(at, tuple) or len(at) != 2 or at[0] is not Ellipsis or value(whole) is None:
+        return None
+    width = value(whole).shape[-1]
+    if not isinstance(width, int) or width % 2:
+        return None
+    if at[1] == slice(None, width // 2):
+        return whole, True, (node,)
+    return (whole, False, (node,)) if at[1] == slice(width // 2, None) else None
+
+
+def packed_gate(node, training):
+    """act(a) * b of one product x w^T = [a | b], or [b | a]."""
+    if name(node) != "mul" or training:
+        return
+    for acted in (arguments(node).get("input"), arguments(node).get("other")):
+        activation = activation_of(acted)
+        left = _half(arguments(acted)["input"]) if activation else None
+        right = _half(others(node, acted)) if left else None
+        if not right or left[0] is not right[0] or left[1] == right[1]:
+            continue
+        product = left[0]
+        if name(product) != "linear" or arguments(product).get("bias") is not None:
+            continue
+        inner = {product, acted, *left[2], *right[2]}
+        if any(user is not node and user not in inner for n in inner for user in n.users):
+            continue
+        x, w = arguments(product)["input"], arguments(product)["weight"]
+        _check_product(x, w, node)
+        nodes = tuple(n for n in node.graph.nodes if n in inner or n is node)
+        inputs = (x, w, left[1], activation)
+        yield Match(f"linear+{activation}+gate", nodes, inputs, _packed_gate, _packed_gate_and_pass)
+        return
+
+
 # ---- norms -----------------------------------------------------------------------------------------------------------
 
 
@@ -189,7 +250,7 @@ def written_rms_norm(node, training):
 # What comes first takes a node that two could have. In training the sum goes to the norm, whose backward adds up what
 # comes back through it; else to the product, which saves the norm reading it.
 INFERENCE = (
-    *(gate, linear, norm, written_rms_norm),
+    *(gate, packed_gate, linear, norm, written_rms_norm),
     *(attention.attention, attention.written_attention, images.convolution, images.group_norm),
 )
 TRAINING = (norm, written_rms_norm, linear, attention.attention, attention.written_attention)
