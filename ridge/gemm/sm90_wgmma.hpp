@@ -172,10 +172,10 @@ inline constexpr double odd_copies = 1.5;            // factor where a tile has 
 inline constexpr double start_clocks = 1800;         // a block's start and its barriers, without the launch; on an H100
 inline constexpr double cluster_start_clocks = 300;  // clusters start later
 inline constexpr double early_clocks = 900;  // of a start that overlaps the previous kernel's end; H100, in a chain
-inline constexpr double without_multicast = 1.01;    // factor by which a step takes longer
-inline constexpr double multicast_clocks = 460;      // the shortest step of blocks that wait for each other's copies
-inline constexpr double multicast_ping_pong = 640;   // the same where their warpgroups ping-pong
-inline constexpr double multicast_waves = 725;       // the same where tiles are 128 x 128, in several waves
+inline constexpr double without_multicast = 1.01;   // factor by which a step takes longer
+inline constexpr double multicast_clocks = 460;     // the shortest step of blocks that wait for each other's copies
+inline constexpr double multicast_ping_pong = 640;  // the same where their warpgroups ping-pong
+inline constexpr double multicast_waves = 725;      // the same where tiles are 128 x 128, in several waves
 // Of a multiprocessor while all of them load, with tiles of 128 rows and of 64; measured on an H100.
 inline constexpr double l2_bytes_per_clock = 50, l2_bytes_of_small_tiles = 62;
 // The same where no block has a second tile: of one multiprocessor at most, and of all together with tiles of 128 rows.
