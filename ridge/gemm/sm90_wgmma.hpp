@@ -37,8 +37,8 @@ RIDGE_HD constexpr Raster wgmma_raster(Config c, std::int64_t m, std::int64_t n)
   return raster;
 }
 // Steps along k up to which a kernel without multicast starts early, by programmatic dependent launch. Its blocks share
-// reads in the L2 cache only while they advance together, which an early start spoils: on an H100 it gains 2 to 5 % of a
-// product of 12 steps and loses up to 12 % of one of 64.
+// reads in the L2 cache only while they advance together, which an early start spoils: on an H100 it gains 2 to 5 % of
+// a product of 12 steps and loses up to 12 % of one of 64.
 inline constexpr int early_start_steps = 12;
 
 // Blocks, or clusters of them, in a launch.
