@@ -12,7 +12,6 @@ nn = torch.nn
 import ridge.torch  # noqa: E402
 from ridge.bench import hub  # noqa: E402
 from ridge.torch.fx import backend as fx  # noqa: E402
-from ridge.torch.fx import folding  # noqa: E402
 
 if "linear" not in ridge.torch.OPERATORS or "attention" not in ridge.torch.OPERATORS:
     pytest.skip("this build has not the operators of a transformer", allow_module_level=True)
@@ -175,10 +174,9 @@ def replaced_of(function, *inputs):
     entries = []
 
     def keep(graph, example):
-        folded = folding.Folding(graph, example)
-        entries.extend(fx.replace(graph.graph, fx._is_trained(example), None, folded))
+        entries.extend(fx.replace(graph.graph, fx._is_trained(example), stopwatch=None))
         graph.recompile()
-        return folded.around(graph.forward)
+        return graph.forward
 
     torch._dynamo.reset()
     copies = [x.clone() for x in inputs]
@@ -425,6 +423,159 @@ def test_masks_of_other_shapes():
         assert kept == ["attention+mask"]
 
 
+def test_a_folded_batch_norm_whose_changes_no_version_counts():
+    model, x = ImageBlock().eval(), torch.randn(2, 16, 5, 5)
+    fast = compiled(model)
+    with torch.no_grad():
+        fast(x)
+        model.conv1.weight.data.mul_(2)
+        model.bn2.running_mean.data.add_(1)
+        compare(fast(x), model(x))
+
+
+def same(function, *inputs, training=False):
+    """The function's result by the backend, and what was replaced; results and gradients are the same."""
+    entries = []
+
+    def keep(g, example):
+        entries.extend(fx.replace(g.graph, fx._is_trained(example), stopwatch=None))
+        g.recompile()
+        return g.forward
+
+    torch._dynamo.reset()
+    ours, theirs = ([x.clone().requires_grad_(training and x.is_floating_point()) for x in inputs] for _ in range(2))
+    with torch.set_grad_enabled(training):
+        found, expected = torch.compile(function, backend=keep)(*ours), function(*theirs)
+    compare(found, expected)
+    assert found.dtype == expected.dtype and found.requires_grad == expected.requires_grad
+    if training and expected.requires_grad:
+        found.square().sum().backward(), expected.square().sum().backward()
+        for a, b in zip(ours, theirs):
+            assert (a.grad is None) == (b.grad is None)
+            if b.grad is not None:
+                compare(a.grad, b.grad)
+    return [e.what for e in entries if e.replaced]
+
+
+def test_masks_that_are_written():
+    def additive(q):
+        mask = torch.zeros(6, 6)
+        mask.masked_fill_(torch.ones(6, 6, dtype=torch.bool).tril().logical_not(), float("-inf"))
+        return F.scaled_dot_product_attention(q, q, q, mask)
+
+    def boolean(q):
+        mask = torch.ones(6, 6, dtype=torch.bool)
+        mask[:, 4:] = False
+        return F.scaled_dot_product_attention(q, q, q, mask)
+
+    for function in (additive, boolean):
+        assert same(function, torch.randn(2, 4, 6, 8)) == ["attention+mask"]
+
+
+def test_a_mask_for_two_sizes():
+    def function(q):
+        mask = torch.arange(9)[None] < 1
+        k = torch.cat([q, q[:, :, :3]], 2)
+        one, all_of = (F.scaled_dot_product_attention(x, k, k, mask.expand(x.shape[2], 9)) for x in (q[:, :, :1], q))
+        return one + all_of
+
+    same(function, torch.randn(2, 4, 6, 8))
+
+
+def test_what_is_written_in_between():
+    x, w, r = torch.randn(5, 16), torch.randn(24, 16), torch.randn(5, 24)
+
+    def by_operator(x, w, r):
+        y = F.linear(x, w)
+        x **= 2
+        return torch.relu(y) + x.sum()
+
+    def by_position(x, w, r):
+        y = F.linear(x, w)
+        F.hardtanh(x, 0.0, 1.0, True)
+        return torch.relu(y)
+
+    def by_out(x, w, r):
+        buffer = torch.empty(5, 24)
+        torch.add(F.linear(x, w), r, out=buffer)
+        return buffer * 2
+
+    def of_heads(x, w, r):
+        k = x.reshape(1, 2, 5, 8)
+        repeated = repeat_kv(k, 2)
+        k.zero_()
+        return F.scaled_dot_product_attention(repeated, repeated, repeated)
+
+    for function in (by_operator, by_position, by_out, of_heads):
+        same(function, x, w, r)
+
+
+def test_heads_that_are_permuted_or_repeated_alone():
+    def permuted(k):
+        q = k.repeat_interleave(2, 1)
+        a = k[:, torch.tensor([[1], [0]])].expand(2, 2, 2, 6, 8).reshape(2, 4, 6, 8)
+        return F.scaled_dot_product_attention(q, a, a)
+
+    def alone(k):
+        q = k.repeat_interleave(2, 1)
+        return F.scaled_dot_product_attention(q, repeat_kv(k, 2), q)
+
+    for function in (permuted, alone):
+        assert same(function, torch.randn(2, 2, 6, 8)) == ["attention"]
+
+
+def test_regions_of_modes():
+    x, w, r, g = torch.randn(5, 16), torch.randn(16, 16), torch.randn(5, 16), torch.randn(16)
+
+    def product(x, w, r, g):
+        with torch.no_grad():
+            y = F.linear(x, w)
+        return y + r
+
+    def norm(x, w, r, g):
+        with torch.no_grad():
+            y = x + r
+        return F.layer_norm(y, (16,), g)
+
+    def router(x, w, r, g):
+        with torch.autocast("cpu", torch.bfloat16):
+            h = F.linear(x, w)
+            with torch.autocast("cpu", enabled=False):
+                y = F.linear(h.float(), w)
+            return torch.sigmoid(y)
+
+    for function in (product, norm, router):
+        same(function, x, w, r, g, training=True)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert same(lambda x, w, r, g: F.linear(F.layer_norm(x, (16,), g), w), x, w, r, g) == []
+
+
+def test_results_that_lie_otherwise():
+    x, g, w, r = torch.randn(2, 16, 7), torch.randn(16), torch.randn(16, 16), torch.randn(2, 16, 7)
+
+    def norm(x, g, w, r):
+        return F.rms_norm(x.transpose(1, 2), (16,), g).transpose(1, 2).view(32, 7)
+
+    def product(x, g, w, r):
+        return (r.transpose(1, 2) + F.linear(x.transpose(1, 2), w)).transpose(1, 2).contiguous().view(-1)
+
+    for function in (norm, product):
+        same(function, x, g, w, r)
+
+
+def test_patterns_that_fail_do_not_end_a_compilation():
+    def function(x):
+        return F.layer_norm(x, x.shape[-1:])
+
+    torch._dynamo.reset()
+    fast = torch.compile(function, backend=lambda g, i: fx.backend(g, i, inductor=False, measure=False), dynamic=True)
+    x = torch.randn(3, 8)
+    compare(fast(x), function(x))
+    q, k = torch.randn(6, 8), torch.randn(2, 4, 9, 8)
+    same(lambda q, k: torch.softmax(q @ k.transpose(2, 3), -1) @ k, q, k)
+    same(lambda q, k: torch.softmax(torch.div(k @ k.transpose(2, 3), 2, rounding_mode="floor"), -1) @ k, q, k)
+
+
 SMALL = {"hidden_size": 64, "intermediate_size": 96, "num_attention_heads": 4, "d_model": 64, "d_ff": 96, "d_kv": 16}
 SMALL |= {"num_heads": 4, "encoder_attention_heads": 4, "encoder_ffn_dim": 96, "num_hidden_layers": 2, "num_layers": 2}
 SMALL |= {"encoder_layers": 2, "decoder_attention_heads": 4, "decoder_ffn_dim": 96}
@@ -470,7 +621,7 @@ def test_residual_networks(last, how):
 
 @pytest.mark.parametrize("make", [compiled, lambda model: ridge.torch.accelerate(model, measure=False)])
 def test_a_folded_batch_norm_that_changes(make):
-    """What is folded follows each of its tensors: written in place, or another one's memory."""
+    """What is folded follows each of its tensors: written in place, or another one's memory, counted or not."""
     model, other, x = ImageBlock().eval(), ImageBlock().eval(), torch.randn(2, 16, 5, 5)
     plain = copy.deepcopy(model)
     fast = make(model)
@@ -517,7 +668,7 @@ IMAGE, FILTERS, GAMMA = torch.randn(2, 8, 6, 5), torch.randn(12, 8, 3, 3), torch
         (lambda x, w, g: F.conv2d(x[0], w), []),
         (lambda x, w, g: F.conv2d(x.transpose(2, 3), w), []),
         (lambda x, w, g: F.hardswish(F.conv2d(x, w)), ["conv2d"]),
-        (lambda x, w, g: F.batch_norm(F.conv2d(x, w[:8]), g * 0, g.abs() + 1), ["conv2d"]),  # of no placeholders
+        (lambda x, w, g: F.batch_norm(F.conv2d(x, w[:8]), g * 0, g.abs() + 1), ["conv2d+batch_norm"]),
         (lambda x, w, g: F.silu(F.group_norm(x, 4, g, g)), ["group_norm+silu"]),
         (lambda x, w, g: F.group_norm(x, 2), ["group_norm"]),
         (lambda x, w, g: F.group_norm(x[:, :, 0], 2), []),

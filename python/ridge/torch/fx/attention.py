@@ -69,9 +69,13 @@ def _seen(mask, queries, keys):
     hide nothing, or be causal, with a window or without."""
     if mask is None:
         return None, False, None
-    if "ridge_seen" not in mask.meta:
-        mask.meta["ridge_seen"] = _taken_apart(graph.constant(mask), queries, keys)
-    return mask.meta["ridge_seen"] or (mask, False, None)
+    known = mask.meta.setdefault("ridge_seen", {})
+    if (queries, keys) not in known:
+        try:
+            known[queries, keys] = _taken_apart(graph.constant(mask), queries, keys)
+        except Exception:  # what cannot be evaluated here is a mask like any other
+            known[queries, keys] = None
+    return known[queries, keys] or (mask, False, None)
 
 
 def _taken_apart(found, queries, keys):
@@ -99,20 +103,40 @@ def _taken_apart(found, queries, keys):
     return None
 
 
+_NEW_AXIS = (slice(None), slice(None), None, slice(None), slice(None))
+
+
 def _unrepeated(node):
-    """Heads of keys or values before a model repeated them for each group of queries, as enable_gqa does."""
+    """(heads of keys or values before a model repeated them for each group of queries, as enable_gqa does; the nodes
+    that do it)."""
     expand = arguments(node)["input"] if name(node) == "reshape" else None
     axis = arguments(expand)["input"] if name(expand) == "expand" else None
-    if name(axis) not in ("index", "unsqueeze"):
-        return node
-    heads = arguments(axis)["input"]
+    if name(axis) == "index":
+        there = arguments(axis)["at"] in (_NEW_AXIS, _NEW_AXIS[:3])
+    else:
+        there = name(axis) == "unsqueeze" and arguments(axis)["dim"] in (2, -3)
+    heads = arguments(axis)["input"] if there else None
     if any(value(n) is None for n in (node, expand, axis, heads)) or value(heads).dim() != 4:
-        return node
+        return node, ()
     batch, count, tokens, d = graph.sizes(heads)
     times = graph.sizes(expand)[2:3]
     views = [batch, count, "1", tokens, d], [batch, count, *times, tokens, d]
     is_repeat = (graph.sizes(axis), graph.sizes(expand)) == views and value(node).dim() == 4
-    return heads if is_repeat and [batch, tokens, d] == [graph.sizes(node)[i] for i in (0, 2, 3)] else node
+    same = is_repeat and [batch, tokens, d] == [graph.sizes(node)[i] for i in (0, 2, 3)]
+    return (heads, (axis, expand, node)) if same else (node, ())
+
+
+def _unrepeated_both(k, v):
+    """Of keys and values, or of neither: they have as many heads."""
+    (a, nodes_a), (b, nodes_b) = _unrepeated(k), _unrepeated(v)
+    if not nodes_a or not nodes_b or graph.sizes(a)[1] != graph.sizes(b)[1]:
+        return k, v, ()
+    return a, b, (*nodes_a, *nodes_b)
+
+
+def _in_order(nodes):
+    wanted = set(nodes)
+    return tuple(node for node in next(iter(wanted)).graph.nodes if node in wanted)
 
 
 def _check_mask(mask, *dtypes):
@@ -135,7 +159,7 @@ def attention(node, training):
         return
     given = arguments(node)
     q, k, v, mask = given["query"], given["key"], given["value"], given.get("attn_mask")
-    check(q, k, v)
+    check(q, k, v, node)
     if given.get("dropout_p", 0.0):
         raise Unfit("it has dropout")
     if value(q).dim() != 4:
@@ -143,7 +167,8 @@ def attention(node, training):
     if mask is not None:
         _check_mask(mask, value(q).dtype, torch.bool)
     _check_width(q, v)
-    k, v = _unrepeated(k), _unrepeated(v)
+    k, v, repeats = _unrepeated_both(k, v)
+    nodes = _in_order((*repeats, node))
     if given.get("is_causal", False):
         seen = None, True, None
     else:
@@ -152,9 +177,9 @@ def attention(node, training):
     # whatever view the model takes of it is one.
     heads_stride, tokens_stride = (graph.hint(value(node).stride(axis)) for axis in (1, 2))
     inputs = (q, k, v, *seen, given.get("scale"), heads_stride < tokens_stride, training)
-    yield Match(_what(*seen), (node,), inputs, _attention, _torch_attention)
+    yield Match(_what(*seen), nodes, inputs, _attention, _torch_attention, any_layout=True)
     if mask is not None and seen[0] is None and seen[2] is None:
-        yield Match(f"{_what(*seen)} of PyTorch", (node,), inputs, _torch_unmasked, _torch_masked)
+        yield Match(f"{_what(*seen)} of PyTorch", nodes, inputs, _torch_unmasked, _torch_masked, any_layout=True)
 
 
 def _what(mask, causal, left, softcap=None):
@@ -176,7 +201,7 @@ def _torch_written(q, k, v, mask, causal, left, scale, softcap, tokens_first, tr
 
 def _number(node, operation, *usual):
     """(what a node multiplies or divides by, its other argument), or (None, node) where it is no such node."""
-    if name(node) != operation:
+    if name(node) != operation or node.kwargs.get("rounding_mode") is not None:
         return None, node
     given = arguments(node)
     factor, rest = given.get("other"), given["input"]
@@ -256,8 +281,10 @@ def written_attention(node, training):
         if only_user(turned) is not None and name(only_user(turned)) == "contiguous" and not only_user(turned).args[1:]:
             last, tokens_first = only_user(turned), True
     seen = _seen(mask, value(q).shape[2], value(k).shape[2])
-    inputs = (q, _unrepeated(k), _unrepeated(v), *seen, scale, softcap, tokens_first, training)
+    k, v, repeats = _unrepeated_both(k, v)
+    inputs = (q, k, v, *seen, scale, softcap, tokens_first, training)
     nodes = _between(last, (q, k, v, mask))
     if any(user not in nodes for inner in nodes[:-1] for user in inner.users):
         raise Unfit("its scores or weights are asked for")
-    yield Match(_what(*seen, softcap), nodes, inputs, _written, _torch_written)
+    nodes = _in_order((*nodes, *repeats))
+    yield Match(_what(*seen, softcap), nodes, inputs, _written, _torch_written, any_layout=True)

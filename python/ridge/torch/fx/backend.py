@@ -13,7 +13,7 @@ import weakref
 import torch
 
 import ridge
-from ridge.torch.fx import choose, folding, graph, patterns
+from ridge.torch.fx import choose, graph, patterns
 from ridge.torch.fx.match import Unfit
 
 
@@ -47,26 +47,27 @@ def backend(module, example_inputs, mode=None, options=None, inductor=True, meas
                     whose runtime checks and does not hurry. False: all that fits is replaced
     """
     parameters = weakref.WeakSet(x for x in example_inputs if isinstance(x, torch.nn.Parameter))
-    folded = folding.Folding(module, example_inputs)
-    entries = replace(module.graph, _is_trained(example_inputs), choose.Stopwatch() if measure else None, folded)
+    entries = replace(module.graph, _is_trained(example_inputs), choose.Stopwatch() if measure else None)
     _captured[:] = [c for c in _captured if len(c.parameters)]
     _captured.append(_Captured(parameters, tuple(entries)))
     module.recompile()
     if not inductor:
-        return folded.around(module.forward)
+        return module.forward
     from torch._inductor import list_mode_options
     from torch._inductor.compile_fx import compile_fx
 
     patches = {**(list_mode_options(mode) if mode else {}), **(options or {})}
-    return folded.around(compile_fx(module, example_inputs, config_patches=patches))
+    return compile_fx(module, example_inputs, config_patches=patches)
 
 
 def _is_trained(inputs):
     return torch.is_grad_enabled() and any(isinstance(x, torch.Tensor) and x.requires_grad for x in inputs)
 
 
-def replace(captured, training, stopwatch, folded):
+def replace(captured, training, stopwatch):
     """Replaces what patterns find in a graph, and says what was done. Without a stopwatch it is all that fits."""
+    if why := graph.has_levels(captured):
+        return [Entry("all", "", False, why)]
     _drop_no_dropout(captured)
     entries, gone = [], set()
     for pattern in patterns.TRAINING if training else patterns.INFERENCE:
@@ -78,10 +79,13 @@ def replace(captured, training, stopwatch, folded):
                 for match in pattern(node, training):
                     judged.append(_judge(match, stopwatch))
                     if judged[-1].replaced:
-                        gone.update(_put(captured, match, folded))
+                        gone.update(_put(captured, match))
                         break
             except Unfit as why:
                 judged.append(Entry(graph.name(node), _where(node), False, str(why)))
+            except Exception as error:  # what a pattern does not foresee must not end the compilation
+                why = f"not understood: {type(error).__name__}: {error}".splitlines()[0]
+                judged.append(Entry(str(graph.name(node)), _where(node), False, why))
             # Of several ways that were refused, the one with most in it is told.
             entries += [e for e in judged if e.replaced] or judged[:1]
     return entries
@@ -89,8 +93,10 @@ def replace(captured, training, stopwatch, folded):
 
 def _judge(match, stopwatch):
     where = _where(match.nodes[-1 if match.sums else 0])
-    if any(graph.writes(node) for node in _between(match)):
-        return Entry(match.what, where, False, "a tensor may be written in between")
+    if any(graph.writes(node) or graph.changes_mode(node) for node in _between(match)):
+        return Entry(match.what, where, False, "a tensor may be written in between, or a mode changed")
+    if not match.any_layout and not all(graph.is_contiguous(node) for node in (match.nodes[-1], *match.sums)):
+        return Entry(match.what, where, False, "its result is not contiguous")
     if stopwatch is None:
         return Entry(match.what, where, True, "not measured")
     values = [graph.value(x) if isinstance(x, torch.fx.Node) else x for x in match.inputs]
@@ -117,14 +123,11 @@ def _between(match):
     return found
 
 
-def _put(captured, match, folded):
+def _put(captured, match):
     """Ridge's call in place of a match's nodes; returns those that are no more."""
     last = match.nodes[-1]
     with captured.inserting_before(match.sums[0] if match.sums else last):
-        inputs = match.inputs
-        if match.fold:
-            inputs = (inputs[0], *folded.place(match.fold), *inputs[3:])
-        call = captured.call_function(match.ridge, inputs)
+        call = captured.call_function(match.ridge, match.inputs)
         made = [call]
         if match.sums:
             made += [captured.call_function(operator.getitem, (call, i)) for i in range(2)]

@@ -1,5 +1,6 @@
 """What a node of a captured graph computes, by one name for each function, method and operator that means the same."""
 
+import inspect
 import math
 import operator
 
@@ -90,7 +91,7 @@ _DTYPES = {"float": torch.float32, "half": torch.float16, "bfloat16": torch.bflo
 
 def name(node):
     """The name of what a node computes, or None."""
-    if not isinstance(node, torch.fx.Node):
+    if not isinstance(node, torch.fx.Node) or node.kwargs.get("out") is not None:
         return None
     if node.op == "call_function":
         return _FUNCTIONS.get(node.target)
@@ -125,17 +126,77 @@ def others(node, one):
     return pair[1] if pair[0] is one else pair[0]
 
 
+# Functions of the operator module whose names end as those of in-place functions do.
+_READERS = (operator.and_, operator.or_, operator.not_, operator.is_)
+_WRITERS = {getattr(operator, f"i{name}") for name in "add sub mul truediv floordiv mod pow matmul and or xor".split()}
+_WRITERS |= {operator.ilshift, operator.irshift, operator.iconcat, operator.setitem, operator.delitem}
+
+
 def writes(node):
-    """Whether a node may change a tensor that is there."""
+    """Whether a node may change a tensor that is there. What is not PyTorch's own may."""
     if node.op == "call_method":
         return node.target.endswith("_") and not node.target.endswith("__")
     if node.op != "call_function":
         return node.op == "call_module"
-    text = getattr(node.target, "__name__", str(node.target))
-    if node.target in (operator.and_, operator.or_, operator.not_, operator.is_):
+    target = node.target
+    if target in _READERS:
         return False
-    in_place = node.target in (operator.setitem, operator.iadd, operator.isub, operator.imul, operator.itruediv)
-    return in_place or (text.endswith("_") and not text.endswith("__")) or bool(node.kwargs.get("inplace"))
+    if target in _WRITERS or node.kwargs.get("out") is not None or isinstance(target, torch._ops.HigherOrderOperator):
+        return True
+    if isinstance(target, torch._ops.OpOverloadPacket):
+        return any(getattr(target, one)._schema.is_mutable for one in target.overloads())
+    if isinstance(target, torch._ops.OpOverload):
+        return target._schema.is_mutable
+    module = getattr(target, "__module__", None) or "torch"  # builtin functions of torch have none
+    if module.partition(".")[0] not in ("torch", "_operator", "builtins", "math", "ridge"):
+        return True
+    text = getattr(target, "__name__", str(target))
+    if text.endswith("_") and not text.endswith("__"):
+        return True
+    if name(node) == "batch_norm":
+        return bool(arguments(node).get("training", False))
+    return bool(_argument(node, "inplace"))
+
+
+def _argument(node, parameter):
+    """What a Python function is given for a parameter by position or by name; None where it has none of it."""
+    if parameter in node.kwargs:
+        return node.kwargs[parameter]
+    try:
+        names = list(inspect.signature(node.target).parameters)
+    except (TypeError, ValueError):
+        return None
+    at = names.index(parameter) if parameter in names else len(node.args)
+    return node.args[at] if at < len(node.args) else None
+
+
+def changes_mode(node):
+    """Whether a node begins or ends a region of another gradient mode."""
+    text = getattr(node.target, "__name__", str(node.target)) if node.op == "call_function" else ""
+    return "set_grad_enabled" in text or "inference_mode" in text
+
+
+def has_levels(captured):
+    """Why nothing of a graph can be replaced: types and gradients in it are decided by regions. Empty: it can."""
+    if any(torch.is_autocast_enabled(device) for device in ("cuda", "cpu")):
+        return "it is under autocast"
+    for node in captured.nodes:
+        text = getattr(node.target, "__name__", str(node.target)) if node.op == "call_function" else ""
+        if "autocast" in text:
+            return "it has a region of autocast"
+        if text.endswith("_nesting"):
+            return "it has a region of torch.func"
+    return ""
+
+
+def is_contiguous(node):
+    """Without a guard on sizes."""
+    expected = 1
+    for size, stride in reversed(list(zip(value(node).shape, value(node).stride()))):
+        if hint(size) != 1 and hint(stride) != expected:
+            return False
+        expected *= hint(size)
+    return True
 
 
 def sizes(node):
@@ -172,9 +233,13 @@ def constant(node):
             continue
         if one.op not in ("call_function", "call_method") or writes(one) or _is_random(one):
             return None
+        if isinstance(one.target, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):  # may read what is no input
+            return None
         before.add(one)
         left += one.all_input_nodes
     if math.prod(value(node).shape) > _MOST_CONSTANT:
+        return None
+    if any(writes(one) and not before.isdisjoint(_inputs_of(one)) for one in node.graph.nodes):
         return None
     results = {}
     # The compiler's modes of fake tensors and of recorded calls do not belong here.
@@ -187,6 +252,20 @@ def constant(node):
     return results[node]
 
 
+def _inputs_of(node):
+    """All nodes that a node is computed of."""
+    found, left = set(), list(node.all_input_nodes)
+    while left:
+        one = left.pop()
+        if one not in found:
+            found.add(one)
+            left += one.all_input_nodes
+    return found
+
+
+_RANDOM = "rand normal uniform bernoulli multinomial poisson exponential geometric cauchy dropout empty".split()
+
+
 def _is_random(node):
     text = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", str(node.target))
-    return any(word in text for word in ("rand", "normal", "uniform", "bernoulli", "multinomial", "dropout", "empty"))
+    return any(word in text for word in _RANDOM)

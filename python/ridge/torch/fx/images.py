@@ -7,7 +7,6 @@ import torch
 import torch.nn.functional as F
 
 from ridge.torch.fx import graph
-from ridge.torch.fx.folding import Fold
 from ridge.torch.fx.graph import arguments, name, only_user, others, value
 from ridge.torch.fx.match import Match, Unfit, activation_of, are_alike, check
 
@@ -51,9 +50,19 @@ def _convolution(x, w, bias, residual, activation, stride, padding, dilation, gr
     return y.permute(0, 3, 1, 2) if last else y
 
 
-def _folded_convolution(x, w, bias, *how):
-    """With one pass over the filters: in a CUDA graph of the user's own a batch norm is folded at each replay."""
-    return _convolution(x, w * bias.view(-1, 1, 1, 1), bias, *how)
+def _folded_convolution(x, w, bias, mean, var, gamma, beta, eps, *how):
+    """gamma (conv(x, w) + bias - mean) / sqrt(var + eps) + beta, by filters that each call folds again: what it costs is
+    timed with it, and no parameter that has changed is missed."""
+    scale = torch.rsqrt(var.float() + eps)
+    scale = scale if gamma is None else scale * gamma
+    shift = (-mean if bias is None else bias - mean) * scale
+    shift = shift if beta is None else shift + beta
+    return _convolution(x, (w * scale.view(-1, 1, 1, 1)).to(w.dtype), shift.to(w.dtype), *how)
+
+
+def _convolution_and_batch_norm(x, w, bias, mean, var, gamma, beta, eps, residual, activation, *how):
+    """The batch norm in the one pass after the convolution."""
+    return _convolution_and_pass(x, w, bias, residual, activation or "relu", *how)
 
 
 def _convolution_and_pass(x, w, bias, residual, activation, stride, padding, dilation, groups, last, tf32):
@@ -71,18 +80,18 @@ def _numbers(given):
     return ",".join(map(str, graph.as_tuple(given)))
 
 
-def _fold(node, product, w, bias):
-    """Of a batch norm that a convolution can take into its filters, as its statistics are given; or None."""
+def _batch_norm(node, product):
+    """(mean, var, gamma, beta, eps) of a batch norm by given statistics, or None."""
     if node is None or name(node) != "batch_norm":
         return None
     given = arguments(node)
-    parameters = [w, bias, *(given.get(key) for key in ("running_mean", "running_var", "weight", "bias"))]
-    statistics = given.get("running_mean") is not None and given.get("running_var") is not None
-    if given.get("training", False) or not statistics or given["input"] is not product:
+    found = [given.get(key) for key in ("running_mean", "running_var", "weight", "bias")]
+    if given.get("training", False) or None in found[:2] or given["input"] is not product:
         return None
-    if any(p is not None and p.op != "placeholder" for p in parameters):
+    check(node, product)
+    if any(value(p) is not None and value(p).dtype not in (torch.float32, value(product).dtype) for p in found):
         return None
-    return Fold(*parameters, given.get("eps", 1e-5))
+    return (*found, given.get("eps", 1e-5))
 
 
 def convolution(node, training):
@@ -98,28 +107,28 @@ def convolution(node, training):
     sizes = [_numbers(given.get(key, usual)) for key, usual in (("stride", 1), ("padding", 0), ("dilation", 1))]
     tf32 = value(x).dtype == torch.float32 and value(x).is_cuda and torch.backends.cudnn.allow_tf32
     how = (*sizes, str(given.get("groups", 1)), last, tf32)
-    nodes, fold = [node], None
+    nodes, norm = [node], None
 
     def match(residual, activation):
-        parts = ["conv2d", "batch_norm" if fold else "bias" if bias is not None else ""]
+        parts = ["conv2d", "batch_norm" if norm else "bias" if bias is not None else ""]
         what = "+".join(part for part in (*parts, "residual" if residual is not None else "", activation) if part)
-        # A folded bias has the filters' type and one number for each.
-        stand_in = fold.running_mean if fold else bias
-        inputs = (x, w, stand_in, residual, activation, *how)
-        timed = _folded_convolution if fold else None
-        return Match(what, tuple(nodes), inputs, _convolution, _convolution_and_pass, timed=timed, fold=fold)
+        ways = (_convolution, _convolution_and_pass)
+        inputs = (x, w, bias)
+        if norm:
+            ways, inputs = (_folded_convolution, _convolution_and_batch_norm), (x, w, bias, *norm)
+        return Match(what, tuple(nodes), (*inputs, residual, activation, *how), *ways, any_layout=True)
 
     found = [match(None, None)]
     after = only_user(node)
-    fold = _fold(after, node, w, bias)
-    if fold:
+    norm = _batch_norm(after, node)
+    if norm:
         nodes.append(after)
         found.append(match(None, None))
         after = only_user(after)
     residual = None
     if after is not None and name(after) == "add":
         addend = others(after, nodes[-1])
-        first = after.args[0] is nodes[-1]
+        first = arguments(after).get("input") is nodes[-1]
         if addend is not nodes[-1] and are_alike(addend, node) and (first or not graph.writes(after)):
             if _lies(addend, last):
                 residual = addend
@@ -163,8 +172,7 @@ def group_norm(node, training):
     for activation in (activation_of(after), None):
         nodes = (node, after) if activation else (node,)
         inputs = (x, given["num_groups"], gamma, beta, given.get("eps", 1e-5), activation, last)
-        yield Match(
-            f"group_norm+{activation}" if activation else "group_norm", nodes, inputs, _group_norm, _torch_group_norm
-        )
+        what = f"group_norm+{activation}" if activation else "group_norm"
+        yield Match(what, nodes, inputs, _group_norm, _torch_group_norm, any_layout=True)
         if not activation:
             return

@@ -4,9 +4,9 @@ import dataclasses
 from typing import Callable
 
 import torch
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from ridge.torch.fx import graph
-from ridge.torch.fx.folding import Fold
 from ridge.torch.fx.graph import arguments, name, value
 
 _FLOATS = (torch.float32, torch.float16, torch.bfloat16)
@@ -20,8 +20,7 @@ class Match:
     ridge: Callable
     torch: Callable
     sums: tuple = ()  # nodes whose result is Ridge's second
-    timed: Callable | None = None  # in place of `ridge`, where there is more to count than what is put into the graph
-    fold: Fold | None = None  # whose two results are Ridge's second and third input; `inputs` has what is like them
+    any_layout: bool = False  # the result lies as the graph's does; else it is contiguous, and the graph's must be
 
 
 class Unfit(Exception):
@@ -35,6 +34,8 @@ def check(*tensors):
         found = value(tensor)
         if found is None:
             raise Unfit("an input is no tensor")
+        if is_traceable_wrapper_subclass(found):
+            raise Unfit(f"it is of {type(found).__name__}")
         if found.dtype not in _FLOATS:
             raise Unfit(f"its type is {found.dtype}")
         if found.dtype != first.dtype:

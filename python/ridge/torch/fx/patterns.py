@@ -56,7 +56,7 @@ def linear(node, training):
         if (
             are_alike(addend, node)
             and addend is not nodes[-1]
-            and not (graph.writes(after) and after.args[0] is not nodes[-1])
+            and not (graph.writes(after) and arguments(after).get("input") is not nodes[-1])
         ):
             nodes.append(after)
             found.append(_linear_match(nodes, x, w, bias, addend, activation))
