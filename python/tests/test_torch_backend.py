@@ -169,8 +169,8 @@ def test_dynamic_shapes_are_compiled_once():
     assert len(count) == 1
 
 
-def replaced_of(function, *inputs):
-    """What is replaced in a function, whose result stays what it was. Functions have no parameters to ask by."""
+def rewritten(function):
+    """A function as the backend leaves it, and what its graph's entries will be. Functions have no parameters to ask by."""
     entries = []
 
     def keep(graph, example):
@@ -179,9 +179,13 @@ def replaced_of(function, *inputs):
         return graph.forward
 
     torch._dynamo.reset()
-    copies = [x.clone() for x in inputs]
-    found = torch.compile(function, backend=keep)(*copies)
-    compare(found, function(*inputs))
+    return torch.compile(function, backend=keep), entries
+
+
+def replaced_of(function, *inputs):
+    """What is replaced in a function, whose result stays what it was; and why the rest is not."""
+    ours, entries = rewritten(function)
+    compare(ours(*(x.clone() for x in inputs)), function(*inputs))
     return [e.what for e in entries if e.replaced], [e.why for e in entries if not e.replaced]
 
 
@@ -434,18 +438,11 @@ def test_a_folded_batch_norm_whose_changes_no_version_counts():
 
 
 def same(function, *inputs, training=False):
-    """The function's result by the backend, and what was replaced; results and gradients are the same."""
-    entries = []
-
-    def keep(g, example):
-        entries.extend(fx.replace(g.graph, fx._is_trained(example), stopwatch=None))
-        g.recompile()
-        return g.forward
-
-    torch._dynamo.reset()
+    """What is replaced in a function that may write its inputs; results, their types and gradients stay the same."""
+    rewrote, entries = rewritten(function)
     ours, theirs = ([x.clone().requires_grad_(training and x.is_floating_point()) for x in inputs] for _ in range(2))
     with torch.set_grad_enabled(training):
-        found, expected = torch.compile(function, backend=keep)(*ours), function(*theirs)
+        found, expected = rewrote(*ours), function(*theirs)
     compare(found, expected)
     assert found.dtype == expected.dtype and found.requires_grad == expected.requires_grad
     if training and expected.requires_grad:

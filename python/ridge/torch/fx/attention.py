@@ -72,7 +72,8 @@ def _seen(mask, queries, keys):
     known = mask.meta.setdefault("ridge_seen", {})
     if (queries, keys) not in known:
         try:
-            known[queries, keys] = _taken_apart(graph.constant(mask), queries, keys)
+            with graph.real_tensors():
+                known[queries, keys] = _taken_apart(graph.constant(mask), queries, keys)
         except Exception:  # what cannot be evaluated here is a mask like any other
             known[queries, keys] = None
     return known[queries, keys] or (mask, False, None)

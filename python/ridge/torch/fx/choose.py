@@ -5,7 +5,7 @@ import functools
 import torch
 
 from ridge.torch.clock import GpuClock, in_turns
-from ridge.torch.fx.graph import hint
+from ridge.torch.fx.graph import hint, real_tensors
 
 _ROUNDS, _WARM = 15, 1
 _known = {}  # {what is timed: its times}, of all graphs
@@ -42,8 +42,7 @@ class Stopwatch:
         """Microseconds of Ridge and of PyTorch. `values` are fake tensors, or what else the functions take."""
         key = _key(match, values)
         if key not in _known:
-            # The compiler's modes of fake tensors and of recorded calls do not belong here.
-            with torch.utils._python_dispatch._disable_current_modes(), torch.no_grad():
+            with real_tensors():
                 inputs = [_example(v) for v in values]
                 clock = self._clock(next(v.device for v in inputs if isinstance(v, torch.Tensor)))
                 both = match.ridge, match.torch

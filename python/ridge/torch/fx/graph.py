@@ -1,5 +1,6 @@
 """What a node of a captured graph computes, by one name for each function, method and operator that means the same."""
 
+import contextlib
 import inspect
 import math
 import operator
@@ -219,6 +220,13 @@ def axes_of(node):
     return {given["dim0"] % count, given["dim1"] % count}
 
 
+@contextlib.contextmanager
+def real_tensors():
+    """Without the compiler's modes of fake tensors and of recorded calls, and without gradients."""
+    with torch.utils._python_dispatch._disable_current_modes(), torch.no_grad():
+        yield
+
+
 _MOST_CONSTANT = 1 << 26  # elements
 
 
@@ -242,8 +250,7 @@ def constant(node):
     if any(writes(one) and not before.isdisjoint(_inputs_of(one)) for one in node.graph.nodes):
         return None
     results = {}
-    # The compiler's modes of fake tensors and of recorded calls do not belong here.
-    with torch.utils._python_dispatch._disable_current_modes(), torch.no_grad():
+    with real_tensors():
         for one in node.graph.nodes:
             if one in before:
                 args, kwargs = torch.fx.map_arg((one.args, one.kwargs), results.get)
