@@ -561,6 +561,28 @@ def test_results_that_lie_otherwise():
         same(function, x, g, w, r)
 
 
+def test_attention_spelled_out_of_dynamic_sizes():
+    """Sizes are inputs of the graph, and stay."""
+
+    def function(q, k):
+        return written(q, repeat_kv(k, 2), repeat_kv(k, 2), softcap=2.0)
+
+    entries = []
+
+    def keep(graph, example):
+        entries.extend(fx.replace(graph.graph, training=False, stopwatch=None))
+        graph.recompile()
+        return graph.forward
+
+    torch._dynamo.reset()
+    fast = torch.compile(function, backend=keep, dynamic=True)
+    with torch.no_grad():
+        for tokens in (5, 9):
+            q, k = torch.randn(2, 4, tokens, 8), torch.randn(2, 2, tokens, 8)
+            compare(fast(q, k), function(q, k))
+    assert [e.what for e in entries if e.replaced] == ["attention+softcap"]
+
+
 def test_patterns_that_fail_do_not_end_a_compilation():
     def function(x):
         return F.layer_norm(x, x.shape[-1:])

@@ -4,7 +4,7 @@
     model = AutoModelForCausalLM.from_pretrained(..., attn_implementation="ridge")    # or set_attn_implementation("ridge")
 
 It takes masks as "sdpa" does, and score caps (Gemma 2), groups of heads and head sizes to 256. Attention weights are
-not returned. Needs transformers 4.48 or later.
+not returned. Tested with transformers 5.24.
 """
 
 import torch

@@ -135,11 +135,6 @@ def _unrepeated_both(k, v):
     return a, b, (*nodes_a, *nodes_b)
 
 
-def _in_order(nodes):
-    wanted = set(nodes)
-    return tuple(node for node in next(iter(wanted)).graph.nodes if node in wanted)
-
-
 def _check_mask(mask, *dtypes):
     found = value(mask)
     if found.requires_grad:
@@ -169,7 +164,7 @@ def attention(node, training):
         _check_mask(mask, value(q).dtype, torch.bool)
     _check_width(q, v)
     k, v, repeats = _unrepeated_both(k, v)
-    nodes = _in_order((*repeats, node))
+    nodes = graph.in_order((node, *repeats))
     if given.get("is_causal", False):
         seen = None, True, None
     else:
@@ -180,7 +175,8 @@ def attention(node, training):
     inputs = (q, k, v, *seen, given.get("scale"), heads_stride < tokens_stride, training)
     yield Match(_what(*seen), nodes, inputs, _attention, _torch_attention, any_layout=True)
     if mask is not None and seen[0] is None and seen[2] is None:
-        yield Match(f"{_what(*seen)} of PyTorch", nodes, inputs, _torch_unmasked, _torch_masked, any_layout=True)
+        what = f"{_what(*seen)}, without its mask"
+        yield Match(what, nodes, inputs, _torch_unmasked, _torch_masked, ours=False, any_layout=True)
 
 
 def _what(mask, causal, left, softcap=None):
@@ -200,7 +196,7 @@ def _torch_written(q, k, v, mask, causal, left, scale, softcap, tokens_first, tr
     return torch.softmax(q @ k.transpose(2, 3), -1) @ v
 
 
-def _number(node, operation, *usual):
+def _number(node, operation):
     """(what a node multiplies or divides by, its other argument), or (None, node) where it is no such node."""
     if name(node) != operation or node.kwargs.get("rounding_mode") is not None:
         return None, node
@@ -231,21 +227,21 @@ def _scores(node):
     q, turned = arguments(product)["input"], arguments(product)["other"]
     if name(turned) != "transpose" or value(turned) is None or value(turned).dim() != 4:
         return None
-    given = arguments(turned)
-    if {given["dim0"] % 4, given["dim1"] % 4} != {2, 3}:
+    if graph.axes_of(turned) != {2, 3}:
         return None
-    return q, given["input"], scale, softcap
+    return q, arguments(turned)["input"], scale, softcap
 
 
-def _between(last, first):
-    """The nodes that lead from some to the last one, in the graph's order, without the former."""
-    found, left = set(), [last]
+def _leading_to(last, first):
+    """The nodes of tensors that lead from some to the last one, without the former."""
+    found, left = [], [last]
     while left:
         node = left.pop()
-        if node not in found and node not in first:
-            found.add(node)
+        # Not the sizes of a dynamic graph, which are its inputs.
+        if node not in found and node not in first and node.op != "placeholder" and value(node) is not None:
+            found.append(node)
             left += node.all_input_nodes
-    return tuple(node for node in last.graph.nodes if node in found)
+    return graph.in_order(found)
 
 
 def written_attention(node, training):
@@ -282,10 +278,9 @@ def written_attention(node, training):
         if only_user(turned) is not None and name(only_user(turned)) == "contiguous" and not only_user(turned).args[1:]:
             last, tokens_first = only_user(turned), True
     seen = _seen(mask, value(q).shape[2], value(k).shape[2])
-    k, v, repeats = _unrepeated_both(k, v)
+    k, v, _ = _unrepeated_both(k, v)
     inputs = (q, k, v, *seen, scale, softcap, tokens_first, training)
-    nodes = _between(last, (q, k, v, mask))
+    nodes = _leading_to(last, (q, k, v, mask))
     if any(user not in nodes for inner in nodes[:-1] for user in inner.users):
         raise Unfit("its scores or weights are asked for")
-    nodes = _in_order((*nodes, *repeats))
     yield Match(_what(*seen, softcap), nodes, inputs, _written, _torch_written, any_layout=True)

@@ -27,6 +27,7 @@ class Entry:
     why: str
     ridge_us: float | None = None
     torch_us: float | None = None
+    ours: bool = True  # False: replaced by PyTorch's own operator, called otherwise
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +67,7 @@ def _is_trained(inputs):
 
 def replace(captured, training, stopwatch):
     """Replaces what patterns find in a graph, and says what was done. Without a stopwatch it is all that fits."""
-    if why := graph.has_levels(captured):
+    if why := graph.refuse_regions(captured):
         return [Entry("all", "", False, why)]
     _drop_no_dropout(captured)
     entries, gone = [], set()
@@ -74,21 +75,27 @@ def replace(captured, training, stopwatch):
         for node in list(captured.nodes):
             if node in gone:
                 continue
-            judged = []
-            try:
-                for match in pattern(node, training):
-                    judged.append(_judge(match, stopwatch))
-                    if judged[-1].replaced:
-                        gone.update(_put(captured, match))
-                        break
-            except Unfit as why:
-                judged.append(Entry(graph.name(node), _where(node), False, str(why)))
-            except Exception as error:  # what a pattern does not foresee must not end the compilation
-                why = f"not understood: {type(error).__name__}: {error}".splitlines()[0]
-                judged.append(Entry(str(graph.name(node)), _where(node), False, why))
-            # Of several ways that were refused, the one with most in it is told.
-            entries += [e for e in judged if e.replaced] or judged[:1]
+            found, match = _find(pattern, node, training, stopwatch)
+            if match:
+                gone.update(_put(captured, match))
+            entries += found
     return entries
+
+
+def _find(pattern, node, training, stopwatch):
+    """(what is told of a pattern at a node, the match to be put there or None)."""
+    judged = []
+    try:
+        for match in pattern(node, training):
+            judged.append(_judge(match, stopwatch))
+            if judged[-1].replaced:
+                return judged[-1:], match
+    except Unfit as why:
+        judged.append(Entry(graph.name(node), _where(node), False, str(why)))
+    except Exception as error:  # what a pattern does not foresee must not end the compilation
+        why = f"not understood: {type(error).__name__}: {error}".splitlines()[0]
+        judged.append(Entry(str(graph.name(node)), _where(node), False, why))
+    return judged[:1], None  # of several ways that were refused, the one with most in it is told
 
 
 def _judge(match, stopwatch):
@@ -108,7 +115,7 @@ def _judge(match, stopwatch):
     except (ValueError, TypeError, RuntimeError, ridge.Unsupported) as refusal:
         return Entry(match.what, where, False, str(refusal).splitlines()[0])
     why = "faster" if ours < theirs else "slower"
-    return Entry(match.what, where, ours < theirs, why, ours, theirs)
+    return Entry(match.what, where, ours < theirs, why, ours, theirs, match.ours)
 
 
 def _between(match):
@@ -181,13 +188,13 @@ class Report:
             return "nothing was captured yet: call the compiled model once"
         lines, seen = [], {}
         for entry in self.entries:
-            key = entry.what, entry.replaced, entry.why, entry.ridge_us, entry.torch_us
+            key = entry.what, entry.replaced and entry.ours, entry.why, entry.ridge_us, entry.torch_us
             seen.setdefault(key, []).append(entry.where)
-        for (what, replaced, why, ours, theirs), places in seen.items():
+        for (what, by_ridge, why, ours, theirs), places in seen.items():
             times = f"{ours:8.1f} us for {theirs:8.1f}" if ours is not None else " " * 24
             where = places[0] + (f" and {len(places) - 1} more" if len(places) > 1 else "")
-            lines.append(f"{'ridge' if replaced else 'torch':5}  {what:28} {times}  {why}: {where}")
-        count = sum(entry.replaced for entry in self.entries)
+            lines.append(f"{'ridge' if by_ridge else 'torch':5}  {what:28} {times}  {why}: {where}")
+        count = sum(entry.replaced and entry.ours for entry in self.entries)
         return "\n".join([*lines, f"{count} of {len(self.entries)} are Ridge's"])
 
 

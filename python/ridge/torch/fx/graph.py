@@ -84,8 +84,13 @@ _FUNCTIONS = {
     torch.reshape: "reshape",
 }
 
-_METHODS = "relu sigmoid add mul rsqrt mean pow to unsqueeze expand reshape matmul div tanh softmax transpose contiguous chunk split"
-_METHODS = {name: name for name in _METHODS.split()}
+_METHODS = {
+    method: method
+    for method in (
+        *("relu", "sigmoid", "tanh", "add", "mul", "div", "pow", "rsqrt", "mean", "softmax", "matmul", "to"),
+        *("reshape", "expand", "unsqueeze", "transpose", "contiguous", "chunk", "split"),
+    )
+}
 _METHODS |= {"view": "reshape", "type": "to", "float": "to", "half": "to", "bfloat16": "to"}
 _DTYPES = {"float": torch.float32, "half": torch.float16, "bfloat16": torch.bfloat16}
 
@@ -151,12 +156,17 @@ def writes(node):
     module = getattr(target, "__module__", None) or "torch"  # builtin functions of torch have none
     if module.partition(".")[0] not in ("torch", "_operator", "builtins", "math", "ridge"):
         return True
-    text = getattr(target, "__name__", str(target))
+    text = _text(node)
     if text.endswith("_") and not text.endswith("__"):
         return True
     if name(node) == "batch_norm":
         return bool(arguments(node).get("training", False))
     return bool(_argument(node, "inplace"))
+
+
+def _text(node):
+    """The name of the function or the method that a node calls."""
+    return node.target if isinstance(node.target, str) else getattr(node.target, "__name__", str(node.target))
 
 
 def _argument(node, parameter):
@@ -173,31 +183,34 @@ def _argument(node, parameter):
 
 def changes_mode(node):
     """Whether a node begins or ends a region of another gradient mode."""
-    text = getattr(node.target, "__name__", str(node.target)) if node.op == "call_function" else ""
-    return "set_grad_enabled" in text or "inference_mode" in text
+    return "set_grad_enabled" in _text(node) or "inference_mode" in _text(node)
 
 
-def has_levels(captured):
-    """Why nothing of a graph can be replaced: types and gradients in it are decided by regions. Empty: it can."""
+def refuse_regions(captured):
+    """Why nothing of a graph may be replaced; empty: it may. Types and gradients depend on regions of autocast and of
+    torch.func."""
     if any(torch.is_autocast_enabled(device) for device in ("cuda", "cpu")):
         return "it is under autocast"
-    for node in captured.nodes:
-        text = getattr(node.target, "__name__", str(node.target)) if node.op == "call_function" else ""
-        if "autocast" in text:
-            return "it has a region of autocast"
-        if text.endswith("_nesting"):
-            return "it has a region of torch.func"
-    return ""
+    calls = [_text(node) for node in captured.nodes if node.op == "call_function"]
+    if any("autocast" in call for call in calls):
+        return "it has a region of autocast"
+    return "it has a region of torch.func" if any(call.endswith("_nesting") for call in calls) else ""
 
 
-def is_contiguous(node):
-    """Without a guard on sizes."""
+def is_contiguous(node, axes=None):
+    """Whether a result is contiguous with its axes in this order (as they are); without a guard on sizes."""
+    shape, strides = value(node).shape, value(node).stride()
     expected = 1
-    for size, stride in reversed(list(zip(value(node).shape, value(node).stride()))):
-        if hint(size) != 1 and hint(stride) != expected:
+    for axis in reversed(axes or range(len(shape))):
+        if hint(shape[axis]) != 1 and hint(strides[axis]) != expected:
             return False
-        expected *= hint(size)
+        expected *= hint(shape[axis])
     return True
+
+
+def in_order(nodes):
+    """Nodes of one graph in its order."""
+    return tuple(node for node in nodes[0].graph.nodes if node in nodes)
 
 
 def sizes(node):
@@ -208,10 +221,6 @@ def sizes(node):
 def hint(size):
     """A size, or a symbol's in the call that was captured, without a guard on it."""
     return size if isinstance(size, int) else int(size.node.hint)
-
-
-def as_tuple(given):
-    return tuple(given) if isinstance(given, (tuple, list)) else (given,)
 
 
 def axes_of(node):
@@ -274,5 +283,4 @@ _RANDOM = "rand normal uniform bernoulli multinomial poisson exponential geometr
 
 
 def _is_random(node):
-    text = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", str(node.target))
-    return any(word in text for word in _RANDOM)
+    return any(word in _text(node) for word in _RANDOM)

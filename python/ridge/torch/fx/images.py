@@ -7,20 +7,14 @@ import torch
 import torch.nn.functional as F
 
 from ridge.torch.fx import graph
-from ridge.torch.fx.graph import arguments, name, only_user, others, value
-from ridge.torch.fx.match import Match, Unfit, activation_of, are_alike, check
+from ridge.torch.fx.graph import arguments, name, only_user, value
+from ridge.torch.fx.match import Match, Unfit, activation_of, check, residual_of
 
 
 def _lies(node, last):
-    """Whether an image's channels, or else its columns, are neighbours in memory and all is contiguous. Of one channel
-    or one pixel both are true."""
-    shape, strides = ([graph.hint(x) for x in sizes] for sizes in (value(node).shape, value(node).stride()))
-    expected = 1
-    for axis in (1, 3, 2, 0) if last else (3, 2, 1, 0):
-        if shape[axis] != 1 and strides[axis] != expected:
-            return False
-        expected *= shape[axis]
-    return True
+    """Whether an image is contiguous with its channels innermost, or else its columns. Of one channel or one pixel both
+    are true."""
+    return graph.is_contiguous(node, (0, 2, 3, 1) if last else (0, 1, 2, 3))
 
 
 def _has_channels_last(*nodes):
@@ -75,9 +69,10 @@ def _convolution_and_pass(x, w, bias, residual, activation, stride, padding, dil
 
 def _numbers(given):
     """One number or a pair, in Ridge's words."""
-    if not isinstance(given, (int, tuple, list)) or not all(isinstance(n, int) for n in graph.as_tuple(given)):
+    numbers = given if isinstance(given, (tuple, list)) else (given,)
+    if not all(isinstance(n, int) for n in numbers):
         raise Unfit(f"its padding is {given!r}" if isinstance(given, str) else "its sizes are no numbers")
-    return ",".join(map(str, graph.as_tuple(given)))
+    return ",".join(map(str, numbers))
 
 
 def _batch_norm(node, product):
@@ -125,16 +120,13 @@ def convolution(node, training):
         nodes.append(after)
         found.append(match(None, None))
         after = only_user(after)
-    residual = None
-    if after is not None and name(after) == "add":
-        addend = others(after, nodes[-1])
-        first = arguments(after).get("input") is nodes[-1]
-        if addend is not nodes[-1] and are_alike(addend, node) and (first or not graph.writes(after)):
-            if _lies(addend, last):
-                residual = addend
-                nodes.append(after)
-                found.append(match(residual, None))
-                after = only_user(after)
+    residual = residual_of(after, nodes[-1])
+    if residual is not None and _lies(residual, last):
+        nodes.append(after)
+        found.append(match(residual, None))
+        after = only_user(after)
+    else:
+        residual = None
     activation = activation_of(after)
     if activation:
         nodes.append(after)

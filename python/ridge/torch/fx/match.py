@@ -7,7 +7,7 @@ import torch
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from ridge.torch.fx import graph
-from ridge.torch.fx.graph import arguments, name, value
+from ridge.torch.fx.graph import arguments, name, others, value
 
 _FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 
@@ -20,6 +20,7 @@ class Match:
     ridge: Callable
     torch: Callable
     sums: tuple = ()  # nodes whose result is Ridge's second
+    ours: bool = True  # False: `ridge` is PyTorch's own operator, called otherwise
     any_layout: bool = False  # the result lies as the graph's does; else it is contiguous, and the graph's must be
 
 
@@ -48,6 +49,15 @@ def are_alike(a, b):
     """Two tensors of one size and type."""
     tensors = value(a) is not None and value(b) is not None
     return tensors and value(a).dtype == value(b).dtype and graph.sizes(a) == graph.sizes(b)
+
+
+def residual_of(node, last):
+    """What an add joins to a result, of its size and type; None where it is no such add, or writes into the other."""
+    if node is None or name(node) != "add":
+        return None
+    addend = others(node, last)
+    in_place = graph.writes(node) and arguments(node).get("input") is not last
+    return addend if addend is not last and are_alike(addend, last) and not in_place else None
 
 
 def activation_of(node):

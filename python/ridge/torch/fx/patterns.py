@@ -11,7 +11,7 @@ import torch.nn.functional as F
 
 from ridge.torch.fx import attention, graph, images
 from ridge.torch.fx.graph import arguments, name, only_user, others, value
-from ridge.torch.fx.match import Match, Unfit, activation_of, are_alike, check
+from ridge.torch.fx.match import Match, Unfit, activation_of, are_alike, check, residual_of
 
 
 def _check_product(*tensors):
@@ -51,15 +51,10 @@ def linear(node, training):
         nodes.append(after)
         found.append(_linear_match(nodes, x, w, bias, None, activation))
         after = only_user(after)
-    if after is not None and name(after) == "add":
-        addend = others(after, nodes[-1])
-        if (
-            are_alike(addend, node)
-            and addend is not nodes[-1]
-            and not (graph.writes(after) and arguments(after).get("input") is not nodes[-1])
-        ):
-            nodes.append(after)
-            found.append(_linear_match(nodes, x, w, bias, addend, activation))
+    addend = residual_of(after, nodes[-1])
+    if addend is not None:
+        nodes.append(after)
+        found.append(_linear_match(nodes, x, w, bias, addend, activation))
     yield from reversed(found)
 
 
@@ -98,7 +93,7 @@ def gate(node, training):
         _check_product(x, a["weight"], b["weight"], node)
         if graph.sizes(a["weight"]) != graph.sizes(b["weight"]):
             continue
-        nodes = tuple(n for n in node.graph.nodes if n in (left, acted, up, node))
+        nodes = graph.in_order((left, acted, up, node))
         yield Match(
             f"linear+{activation}+gate", nodes, (x, a["weight"], b["weight"], activation), _gate, _gate_and_pass
         )
@@ -160,7 +155,7 @@ def packed_gate(node, training):
             continue
         x, w = arguments(product)["input"], arguments(product)["weight"]
         _check_product(x, w, node)
-        nodes = tuple(n for n in node.graph.nodes if n in inner or n is node)
+        nodes = graph.in_order((node, *inner))
         inputs = (x, w, left[1], activation)
         yield Match(f"linear+{activation}+gate", nodes, inputs, _packed_gate, _packed_gate_and_pass)
         return
