@@ -655,7 +655,7 @@ template <class Policy, class T, Major MA, Major MB, class Epilogue, class Loade
                         .smem = static_cast<std::size_t>(wgmma_smem_bytes(c)),
                         .stream = stream.handle};
   constexpr auto kernel = gemm_wgmma<Policy, T, MA, MB, Epilogue, Loader>;
-  if (K::multicast || steps <= early_start_steps)
+  if (starts_early(c, steps))
     return sm90::launch_dependent_clusters(at, c.cluster, kernel, loader, map_d, map_addend, work, then, epilogue);
   return sm90::launch_clusters(at, c.cluster, kernel, loader, map_d, map_addend, work, then, epilogue);
 }

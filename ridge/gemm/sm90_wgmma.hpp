@@ -36,10 +36,13 @@ RIDGE_HD constexpr Raster wgmma_raster(Config c, std::int64_t m, std::int64_t n)
   raster.group = c.raster_group;
   return raster;
 }
-// Steps along k up to which a kernel without multicast starts early, by programmatic dependent launch. Its blocks share
-// reads in the L2 cache only while they advance together, which an early start spoils: on an H100 it gains 2 to 5 % of
-// a product of 12 steps and loses up to 12 % of one of 64.
-inline constexpr int early_start_steps = 12;
+// Whether a kernel starts early, by programmatic dependent launch. Blocks without multicast share reads in the L2 cache
+// only while they advance together, which an early start spoils: on an H100 it takes 3 % off a product of 12 steps along
+// k, in the mean, and adds 3 % from 32 steps on, at most 28 % (bench/results/h100/gemm_tiles.csv).
+constexpr bool starts_early(const Config& c, double steps) {
+  constexpr int few_steps = 12;
+  return c.cluster > 1 || steps <= few_steps;
+}
 
 // Blocks, or clusters of them, in a launch.
 constexpr std::int64_t wgmma_at_a_time(const Config& c, int sms) {
@@ -255,9 +258,10 @@ inline Clocks clocks_of_tiles(const Variant& row, const GemmProblem& p, const De
   const double finish = stored / (64 * 256) * store_clocks * store + stored * instructions / (4 * 32) + waits;
   const double most = std::ceil(tiles / std::max(1, device.sms / c.cluster));  // of one block
   const double first_load = stage * device.sms / device.memory_gbs * device.clock_ghz;
-  const bool early = c.cluster == 1 && steps <= early_start_steps;
-  const double start =
-      start_clocks + first_load + (c.cluster > 1 ? cluster_start_clocks : 0) - (early ? early_clocks : 0);
+  const double start = start_clocks + first_load +
+                       (c.cluster > 1            ? cluster_start_clocks
+                        : starts_early(c, steps) ? -early_clocks
+                                                 : 0);
   clocks.tiles = most;
   clocks.mean_tiles = tiles * c.cluster / device.sms;
   clocks.start = start;
