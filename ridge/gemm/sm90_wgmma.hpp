@@ -37,8 +37,8 @@ RIDGE_HD constexpr Raster wgmma_raster(Config c, std::int64_t m, std::int64_t n)
   return raster;
 }
 // Whether a kernel starts early, by programmatic dependent launch. Blocks without multicast share reads in the L2
-// cache only while they advance together, which an early start spoils: on an H100 it takes 3 % off a product of 12 steps
-// along k, in the mean, and adds 3 % from 32 steps on, at most 28 % (bench/results/h100/gemm_tiles.csv).
+// cache only while they advance together, which an early start spoils: on an H100 it takes 3 % off a product of 12
+// steps along k, in the mean, and adds 3 % from 32 steps on, at most 28 % (bench/results/h100/gemm_tiles.csv).
 constexpr bool starts_early(const Config& c, double steps) {
   constexpr int few_steps = 12;
   return c.cluster > 1 || steps <= few_steps;
