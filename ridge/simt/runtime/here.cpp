@@ -1,13 +1,12 @@
 #include <ridge/simt/runtime/here.hpp>
 
-#include <mutex>
-
 #include <link.h>
 #include <sys/mman.h>
 
 namespace ridge::simt {
 
 Announced announced[announced_slots];
+std::mutex announcing;
 
 static constinit thread_local Worker* mine = nullptr;
 
@@ -31,8 +30,7 @@ static bool thread_locals_fit() {
 // A slot always belongs to the first thread that takes it, because workers are never destroyed. After a fork the
 // child's threads may have the same thread pointers as the parent's: then the slot is the new worker's.
 bool announce_worker(Worker& w) {
-  static std::mutex one_by_one;  // two workers must not find the same free memory
-  std::lock_guard hold(one_by_one);
+  std::lock_guard hold(announcing);
   if (!thread_locals_fit()) return false;
   mine = &w;
   Announced& slot = announced_for(thread_pointer());

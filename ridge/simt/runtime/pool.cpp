@@ -84,21 +84,28 @@ static void work(Job& job, Worker& w) {
 
 static std::mutex creating;  // guards the variables below
 static Pool* the_pool = nullptr;
-static bool forks_are_seen = false;
 
-// A forked child has no workers: it starts a pool of its own.
-static bool see_forks() {
-  return pthread_atfork([] { creating.lock(); }, [] { creating.unlock(); },
-                        [] {
-                          forget_workers();
-                          the_pool = nullptr;
-                          creating.unlock();
-                        }) == 0;
+// A forked child has no workers: it starts a pool of its own. No other thread holds a lock of ours meanwhile, since a
+// child would never see it released.
+static void before_fork() {
+  creating.lock();
+  announcing.lock();
 }
+static void unlock_after_fork() {
+  announcing.unlock();
+  creating.unlock();
+}
+static void after_fork_in_child() {
+  forget_workers();
+  the_pool = nullptr;
+  unlock_after_fork();
+}
+// Registered when the library is loaded, so that no fork can come between this and the first lock.
+static const bool forks_are_seen = pthread_atfork(before_fork, unlock_after_fork, after_fork_in_child) == 0;
 
 Pool& Pool::instance() {
+  if (!forks_are_seen) throw std::bad_alloc();
   std::lock_guard hold(creating);
-  if (!forks_are_seen && !(forks_are_seen = see_forks())) throw std::bad_alloc();
   if (!the_pool) the_pool = new Pool;
   return *the_pool;
 }

@@ -5,6 +5,7 @@
 #include <ridge/simt/runtime/sanitizer.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
@@ -15,8 +16,12 @@ namespace ridge::simt {
 // The most workers by default. A worker's stacks take up to 2,048 of the 65,530 mappings of a process, hence 24.
 // ThreadSanitizer takes 2 MB per worker and thread of a block, hence 4.
 static int default_workers() {
+  static std::atomic<int> known{0};  // no static initializer: a fork during it would leave its guard locked
+  if (const int n = known.load(std::memory_order_relaxed)) return n;
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::clamp(cores, 1, race_build ? 4 : 24);
+  const int n = std::clamp(cores, 1, race_build ? 4 : 24);
+  known.store(n, std::memory_order_relaxed);
+  return n;
 }
 
 // Reads a number into `value`; does not change it if the variable is not set.
@@ -33,9 +38,8 @@ static Status read_number(const char* variable, double least, double most, const
 }
 
 Result<Settings> read_settings() {
-  static const int cores = default_workers();
   Settings s;
-  double workers = cores, seed = 0;
+  double workers = default_workers(), seed = 0;
   RIDGE_TRY(read_number("RIDGE_WORKERS", 1, most_workers, "a number from 1 to 256", workers));
   RIDGE_TRY(read_number("RIDGE_SEED", 0, 4294967295.0, "a number from 0 to 4294967295", seed));
   RIDGE_TRY(

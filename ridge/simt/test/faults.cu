@@ -201,6 +201,25 @@ TEST(SimtFaults, AForkDuringAnotherThreadsLaunchLeavesTheChildItsHandlers) {
   sigaction(SIGSEGV, &former, nullptr);
 }
 
+// The workers of a process's first launch take locks of this library and of the C library while they start.
+TEST(SimtFaults, AForkWhileWorkersStartLeavesTheChildItsLocks) {
+  if (!plain) GTEST_SKIP() << "sanitizers and threads after fork do not go together";
+  for (int i = 0; i < 100; ++i) {
+    const int failed = in_a_child([i] {  // which has no workers yet
+      std::vector<int> x(64);
+      std::thread launching([&x] { static_cast<void>(launch({dim3(8), dim3(64)}, fine, x.data())); });
+      std::this_thread::sleep_for(std::chrono::microseconds(10 * i));
+      const int launch_failed = in_a_child([] {
+        std::vector<int> y(64);
+        return launch({dim3(8), dim3(64)}, fine, y.data()).ok() ? 0 : 1;
+      });
+      launching.join();
+      return launch_failed ? 1 : 0;
+    });
+    ASSERT_EQ(failed, 0) << "child " << i;
+  }
+}
+
 // A handler that calls the former one.
 template <int> struct Chained {
   static inline struct sigaction before {};
