@@ -39,7 +39,7 @@ def annotation(option):
         return "int"
     if values in _NUMBERS:
         return f"str | Sequence[{_NUMBERS[values]}]"
-    if "h,w" not in values:
+    if not re.search(r"h,w|0,2", values):
         return "str"
     kind = "float" if values.startswith("number") else "int"
     return f"{kind} | str | Sequence[{kind}]"

@@ -100,18 +100,20 @@ def binary(function):
 
 
 def reduction(function, error, empty=False):
-    """error(x, axis, roundoff) bounds the computation; None: the answer is exact."""
+    """error(x, options, roundoff) bounds the computation; None: the answer is exact."""
 
     def cases(dtype, rng):
         shapes = [((1,), {}), ((1000,), {}), ((7, 65), {"axis": -1}), ((7, 65), {}), ((7, 65), {"axis": 0})]
-        for shape, options in [*shapes, ((3, 40, 6), {"axis": 1})] + [((0,), {})] * empty:
+        shapes += [((3, 40, 6), {"axis": 1}), ((3, 40), {"axis": 1, "keepdims": True}), ((3, 40), {"keepdims": True})]
+        if function not in (np.argmax, np.argmin):
+            shapes += [((3, 40, 6), {"axis": (0, 2)}), ((3, 4, 6), {"axis": (-1, 0), "keepdims": True})]
+        for shape, options in shapes + [((0,), {})] * empty:
             x = make(rng, dtype, *shape)
-            axis = options.get("axis")
             with np.errstate(all="ignore"):
-                want = np.asarray(function(double(x), axis=axis)) if x.size else np.float64(empty_of[function])
+                want = np.asarray(function(double(x), **options)) if x.size else np.float64(empty_of[function])
             rounds = error is not None and (dtype in ROUNDOFF or function is np.mean) and x.size
             unit = computed_in(dtype if dtype in ROUNDOFF else "f64")
-            yield Case((x,), options, (want,), (error(np.abs(double(x)), axis, unit) if rounds else 0,))
+            yield Case((x,), options, (want,), (error(np.abs(double(x)), options, unit) if rounds else 0,))
 
     return cases
 
@@ -119,14 +121,14 @@ def reduction(function, error, empty=False):
 empty_of = {np.sum: 0, np.mean: np.nan}
 
 
-def sum_error(x, axis, roundoff):
-    return (x.size if axis is None else x.shape[axis]) * roundoff * np.sum(x, axis=axis)
+def sum_error(x, options, roundoff):
+    sums = np.sum(x, **options)
+    return x.size / max(sums.size, 1) * roundoff * sums
 
 
-def mean_error(x, axis, roundoff):  # and the division
-    return sum_error(x, axis, roundoff) / (x.size if axis is None else x.shape[axis]) + 2 * roundoff * np.mean(
-        x, axis=axis
-    )
+def mean_error(x, options, roundoff):  # and the division
+    means = np.mean(x, **options)
+    return (x.size / max(means.size, 1) + 2) * roundoff * means
 
 
 def dot(dtype, rng):
@@ -179,18 +181,19 @@ def permute(dtype, rng):
 
 
 def softmax(logarithm):
-    def function(x):
-        shifted = x - x.max(-1, keepdims=True)
-        total = np.exp(shifted).sum(-1, keepdims=True)
+    def function(x, axis=-1):
+        shifted = x - x.max(axis, keepdims=True)
+        total = np.exp(shifted).sum(axis, keepdims=True)
         return shifted - np.log(total) if logarithm else np.exp(shifted) / total
 
     def cases(dtype, rng):
-        for shape in [(1,), (3, 1), (5, 100), (2, 3, 1025)]:
+        along = [((4, 7, 10), {"axis": 1}), ((20, 6), {"axis": 0}), ((2, 3, 5), {"axis": -3})]
+        for shape, options in [((1,), {}), ((3, 1), {}), ((5, 100), {}), ((2, 3, 1025), {}), *along]:
             x = make(rng, dtype, *shape)
-            want = function(double(x))
+            want = function(double(x), **options)
             # The exponent errs by its argument's roundoff, the sum by one for each lane that is added.
             relative = (16 + 2 * np.log2(shape[-1] + 1)) * computed_in(dtype) * (1 + np.abs(want) * logarithm)
-            yield Case((x,), {}, (want,), (relative * (1 if logarithm else want),))
+            yield Case((x,), options, (want,), (relative * (1 if logarithm else want),))
 
     return cases
 

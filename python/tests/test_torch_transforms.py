@@ -82,6 +82,12 @@ def test_vmap_is_one_call_after_another(op, inputs, options):
             torch.testing.assert_close(got, torch.stack(want), equal_nan=True)
 
 
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "layer_norm", "rms_norm"])
+def test_a_batch_is_no_axis_of_scalars(name):
+    with pytest.raises(ValueError, match=f"{name}: x.shape"):
+        torch.func.vmap(getattr(ridge.torch, name))(torch.randn(5))
+
+
 def test_jacobians_of_reverse_mode():
     x = torch.randn(3, 5, dtype=torch.float64)
     with warnings.catch_warnings():

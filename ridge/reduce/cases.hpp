@@ -50,22 +50,32 @@ inline double most_additions(Reduce f, const Extent& e, int element_bytes) {
   return static_cast<double>(most);
 }
 
-// A tensor as [outer, cols, inner]; cols is reduced.
+// Where a contiguous tensor's elements lie: element i of result r at rows[r] + cols[i].
 struct Folded {
-  std::size_t outer = 1, cols = 1, inner = 1;
+  std::vector<std::size_t> rows{0}, cols{0};
+  std::size_t inner = 1;  // results side by side
 };
-inline Folded fold_axis(const check::Case& c, const std::vector<std::int64_t>& shape) {
+inline Folded fold_axes(const check::Case& c, const std::vector<std::int64_t>& shape) {
   Folded f;
-  const std::int64_t axis = c.options.has("axis") ? *c.options.integer(c.op, "axis", -1) : 0;
-  const auto at = static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(shape.size()) : axis);
   if (c.op == "trace") {
-    f.cols = static_cast<std::size_t>(std::min(shape[0], shape[1]));
+    f.cols.clear();
+    for (std::int64_t i = 0; i < std::min(shape[0], shape[1]); ++i)
+      f.cols.push_back(static_cast<std::size_t>(i * (shape[1] + 1)));
     return f;
   }
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    const auto n = static_cast<std::size_t>(shape[i]);
-    if (!c.options.has("axis") || i == at) f.cols *= n;
-    else (i < at ? f.outer : f.inner) *= n;
+  const int rank = static_cast<int>(shape.size());
+  const AxisSet reduced =
+      c.options.has("axis") ? *AxisSet::of(c.op, "axis", c.options, rank) : AxisSet{(1u << rank) - 1};
+  const Layout layout = Layout::contiguous(shape);
+  const auto extend = [](std::vector<std::size_t>& offsets, std::int64_t size, std::int64_t stride) {
+    std::vector<std::size_t> more;
+    for (const std::size_t offset : offsets)
+      for (std::int64_t i = 0; i < size; ++i) more.push_back(offset + static_cast<std::size_t>(i * stride));
+    offsets = std::move(more);
+  };
+  for (int axis = 0; axis < rank; ++axis) {
+    extend(reduced.contains(axis) ? f.cols : f.rows, layout.shape[axis], layout.stride[axis]);
+    f.inner = reduced.contains(axis) ? 1 : f.inner * static_cast<std::size_t>(layout.shape[axis]);
   }
   return f;
 }
@@ -78,10 +88,9 @@ inline Folded fold_axis(const check::Case& c, const std::vector<std::int64_t>& s
 inline std::vector<check::Expected> oracle_of(const check::Case& c, const std::vector<check::HostTensor>& in,
                                               bool one_by_one) {
   check::Expected e;
-  const Folded shape = fold_axis(c, in[0].type.shape);
-  const std::size_t cols = shape.cols, count = shape.outer * shape.inner;
+  const Folded shape = fold_axes(c, in[0].type.shape);
+  const std::size_t cols = shape.cols.size(), count = shape.rows.size();
   const bool adds = c.op == "sum" || c.op == "mean" || c.op == "dot" || c.op == "trace";
-  const bool trace = c.op == "trace";
   const bool two_float = c.options.text("accumulate") == "two_float";
   const DType accumulator = c.dtype == f64 ? f64 : f32;
   const Extent extent{.rows = static_cast<std::int64_t>(count),
@@ -93,12 +102,10 @@ inline std::vector<check::Expected> oracle_of(const check::Case& c, const std::v
   for (std::size_t r = 0; r < count; ++r) {
     const auto row = [&](const check::HostTensor& t) {
       std::vector<double> elements(cols);
-      for (std::size_t i = 0; i < cols; ++i)
-        elements[i] = trace ? t.values[i * (static_cast<std::size_t>(t.cols()) + 1)]
-                            : t.values[(r / shape.inner * cols + i) * shape.inner + r % shape.inner];
+      for (std::size_t i = 0; i < cols; ++i) elements[i] = t.values[shape.rows[r] + shape.cols[i]];
       return elements;
     };
-    const Oracle o = oracle(trace ? "sum" : c.op, !is_floating(c.dtype), row(in[0]),
+    const Oracle o = oracle(c.op == "trace" ? "sum" : c.op, !is_floating(c.dtype), row(in[0]),
                             in.size() > 1 ? row(in[1]) : std::vector<double>{});
     double value = o.value, tolerance = 0;
     if (adds && is_floating(c.dtype)) {
@@ -135,7 +142,7 @@ inline void case_tolerances(const check::Case& c, const std::vector<check::HostT
                             std::vector<check::Expected>& expected) {
   if (variant != "atomic" || !is_floating(c.dtype)) return;
   expected = oracle_of(c, in, true);
-  const auto cols = static_cast<double>(fold_axis(c, in[0].type.shape).cols);
+  const auto cols = static_cast<double>(fold_axes(c, in[0].type.shape).cols.size());
   for (double& tolerance : expected[0].tolerance)
     if (tolerance > 0) tolerance += 2 * cols * 0x1p-126;
 }
@@ -310,6 +317,22 @@ inline check::CaseBook book_of(Reduce f) {
       for (const char* type : {"f32", "f16", "u8"})
         if (!mirror || type[0] == 'f') row(type, "rows=9,cols=133", ":fill=ints:place=" + place);
   }
+
+  // Along several axes: side by side, apart, with results between them, behind them and before them.
+  if (!dot && !(f == Reduce::argmax || f == Reduce::argmin)) {
+    for (const std::string& type : types)
+      for (const char* axes : {"0,2", "0,1", "-1,1"})
+        test(type + ":batch=5,rows=9,cols=40:fill=ints:axis=" + axes);
+    for (const char* axes : {"0,2", "2,0,1", "0,1", "1,2"}) test("f32:batch=3,rows=70,cols=67:axis=" + std::string(axes));
+    for (const std::string& place : places) test("bf16:batch=7,rows=5,cols=33:fill=ints:axis=0,2:place=" + place);
+    test("bf16:batch=6,rows=1,cols=130:axis=0,1:keepdims=1:warp=64");
+    test("f32:batch=2,rows=3,cols=5:axis=0,2:keepdims=1:fill=nan");
+    if (empty) test("f32:batch=0,rows=3,cols=5:axis=0,2");
+    test("f32:batch=3,rows=0,cols=5:axis=0,2");
+  }
+  if (!dot)
+    for (const char* rest : {"rows=3,cols=70", "rows=3,cols=70:axis=0", "rows=3,cols=70:axis=-1", "n=33"})
+      test("f32:" + std::string(rest) + ":keepdims=1");
 
   // Along other axes. Sizes around an access (4, 8), a block's lanes (128, 256), its depth (8) and its elements in
   // flight (32, 64), and several slices; more rows than lanes, and few elements in many rows.

@@ -2,8 +2,6 @@
 #include <ridge/core/op.hpp>
 #include <ridge/reduce/families.hpp>
 
-#include <optional>
-
 namespace ridge {
 
 using namespace reduce_detail;
@@ -14,34 +12,33 @@ static bool adds(Reduce f) { return f == Reduce::sum || f == Reduce::mean || f =
 
 static std::vector<OptionInfo> options_of(Reduce f) {
   std::vector<OptionInfo> options;
-  if (has_axes(f)) options.push_back({"axis", "integer", "along that axis, -1 the last; absent: over all elements"});
+  const bool one = f == Reduce::argmax || f == Reduce::argmin;
+  if (has_axes(f))
+    options = {{"axis", one ? "integer" : "n or 0,2", "along that axis, -1 the last; absent: over all elements"},
+               {"keepdims", "0|1", "y keeps the reduced axes, as 1", "0"}};
   if (adds(f))
     options.push_back({"accumulate", "plain|two_float", "two_float: f32 with nearly the accuracy of f64", "plain"});
   return options;
 }
 
-// The requested axis, counted from the first (axis=, where -1 is the last); none: over everything.
-static Result<std::optional<int>> axis_of(Reduce f, const TensorView& x, const Options& options) {
-  if (!has_axes(f) || !options.has("axis")) return std::optional<int>();
-  auto axis = options.integer(name(f), "axis", -1);
-  if (!axis) return axis.error();
-  const int rank = x.rank();
-  if (rank == 0) return Status::invalid(name(f), "axis", std::to_string(*axis), "left out: x is a scalar");
-  if (*axis < -rank || *axis >= rank)
-    return Status::invalid(
-        name(f), "axis", std::to_string(*axis),
-        "from " + std::to_string(-rank) + " to " + std::to_string(rank - 1) + ", or left out for all axes");
-  return std::optional(static_cast<int>(*axis < 0 ? *axis + rank : *axis));
+// The requested axes (axis=); none: over everything.
+static Result<AxisSet> axes_of(Reduce f, const TensorView& x, const Options& options) {
+  if (!has_axes(f) || !options.has("axis")) return AxisSet{};
+  return AxisSet::of(name(f), "axis", options, x.rank());
 }
 
 template <Reduce F> static Result<std::vector<TensorType>> infer(Views in, const Options& options) {
-  auto axis = axis_of(F, in[0], options);
-  if (!axis) return axis.error();
-  std::vector<std::int64_t> shape;
+  const auto axes = axes_of(F, in[0], options);
+  if (!axes) return axes.error();
+  const auto keeps = options.flag(name(F), "keepdims");
+  if (!keeps) return keeps.error();
   if (F == Reduce::trace && in[0].rank() != 2)
     return Status::invalid(name(F), "x.shape", in[0].layout.text(), "of 2 axes");
-  for (int i = 0; *axis && i < in[0].rank(); ++i)
-    if (i != **axis) shape.push_back(in[0].size(i));
+  std::vector<std::int64_t> shape;
+  for (int i = 0; i < in[0].rank(); ++i) {
+    const bool stays = axes->count() > 0 && !axes->contains(i);
+    if (stays || *keeps) shape.push_back(stays ? in[0].size(i) : 1);
+  }
   return std::vector<TensorType>{{result_type(F, in[0].dtype), shape}};
 }
 
@@ -49,11 +46,14 @@ template <Reduce F>
 static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options,
                                                     const DeviceInfo& device) {
   constexpr bool two = arity(F) == 2;
-  auto axis = axis_of(F, in[0], options);
-  if (!axis) return axis.error();
+  auto axes = axes_of(F, in[0], options);
+  if (!axes) return axes.error();
   auto accumulate = accumulate_option(name(F), options);
   if (!accumulate) return accumulate.error();
-  auto problem = ReduceProblem::of(F, in[0], two ? &in[1] : nullptr, out[0], axis->value_or(-1), *accumulate);
+  const bool everything = axes->count() == 0;
+  // All axes kept as 1 are the scalar that their only element is.
+  if (everything && out[0].rank() != 0) axes = AxisSet{(1u << in[0].rank()) - 1};
+  auto problem = ReduceProblem::of(F, in[0], two ? &in[1] : nullptr, out[0], *axes, *accumulate);
   if (!problem) return problem.error();
   auto plan = plan_reduce(*problem, device, {.variant = std::string(options.text("variant"))});
   if (!plan) return plan.error();

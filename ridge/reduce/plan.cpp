@@ -41,10 +41,13 @@ ReduceProblem ReduceProblem::trace(DType dtype, std::int64_t rows, std::int64_t 
 }
 
 ReduceProblem ReduceProblem::along(Reduce f, DType dtype, std::span<const std::int64_t> shape, int axis) {
-  std::vector<std::int64_t> kept(shape.begin(), shape.end());
-  kept.erase(kept.begin() + (axis < 0 ? axis + static_cast<int>(shape.size()) : axis));
-  const Layout x = Layout::contiguous(shape);
-  return {.function = f, .dtype = dtype, .x = x, .z = x, .y = Layout::contiguous(kept), .axis = axis};
+  return along(f, dtype, shape, AxisSet::of({axis < 0 ? axis + static_cast<int>(shape.size()) : axis}));
+}
+
+ReduceProblem ReduceProblem::along(Reduce f, DType dtype, std::span<const std::int64_t> shape, AxisSet axes) {
+  const Layout x = Layout::contiguous(shape), kept = without(x, axes);
+  const Layout y = Layout::contiguous(std::span(kept.shape.data(), static_cast<std::size_t>(kept.rank)));
+  return {.function = f, .dtype = dtype, .x = x, .z = x, .y = y, .axes = kept.rank == 0 ? AxisSet{} : axes};
 }
 
 // The widest access, in bytes, on which all inputs are co-aligned. One input is so on any.
@@ -57,6 +60,24 @@ static int reach(const void* x, const void* z, int element_bytes) {
 
 Result<ReduceProblem> ReduceProblem::of(Reduce f, const TensorView& x, const TensorView* z, const TensorView& y,
                                         int axis, Accumulate accumulate) {
+  if (y.rank() == 0 || x.rank() == 0) return of(f, x, z, y, AxisSet{}, accumulate);
+  const std::int64_t given = axis;
+  const auto axes = AxisSet::of(name(f), std::span(&given, 1), x.rank());
+  if (!axes) return axes.error();
+  return of(f, x, z, y, *axes, accumulate);
+}
+
+// y without the axes of 1 that stand where x's are reduced, if it has them.
+static Layout without_kept_axes(const Layout& y, const Layout& x, AxisSet axes) {
+  if (y.rank != x.rank || axes.count() == 0) return y;
+  const Layout ones = within(y, axes);
+  for (int axis = 0; axis < ones.rank; ++axis)
+    if (ones.shape[axis] != 1) return y;
+  return without(y, axes);
+}
+
+Result<ReduceProblem> ReduceProblem::of(Reduce f, const TensorView& x, const TensorView* z, const TensorView& y,
+                                        AxisSet axes, Accumulate accumulate) {
   const std::string_view op = name(f);
   RIDGE_TRY(check_extent(op, "x", x.layout));
   if (z && z->dtype != x.dtype)
@@ -74,36 +95,28 @@ Result<ReduceProblem> ReduceProblem::of(Reduce f, const TensorView& x, const Ten
   RIDGE_TRY(check_data(op, "y", y));
   if (f == Reduce::trace && x.rank() != 2) return Status::invalid(op, "x.shape", x.layout.text(), "of 2 axes");
   const Layout layout = f == Reduce::trace ? diagonal(x.layout) : x.layout;
+  const Layout results = without_kept_axes(y.layout, layout, axes);
   return ReduceProblem{.function = f,
                        .dtype = x.dtype,
                        .x = layout,
                        .z = z ? z->layout : layout,
-                       .y = y.layout,
+                       .y = results,
                        .alignment = reach(x.data, z ? z->data : x.data, static_cast<int>(size_of(x.dtype))),
                        .start = alignment_of(x.data),
-                       .axis = axis,
+                       .axes = y.rank() == 0 ? AxisSet{} : axes,
                        .accumulate = accumulate};
-}
-
-// The reduced axis of x, counted from the first. Preconditions: y is no scalar; the axis is one of x.
-static int axis_of(const ReduceProblem& p) { return p.axis < 0 ? p.axis + p.x.rank : p.axis; }
-
-static Layout without(Layout layout, int axis) {
-  std::copy(layout.shape.begin() + axis + 1, layout.shape.end(), layout.shape.begin() + axis);
-  std::copy(layout.stride.begin() + axis + 1, layout.stride.end(), layout.stride.begin() + axis);
-  --layout.rank;
-  layout.shape[layout.rank] = layout.stride[layout.rank] = 0;
-  return layout;
 }
 
 static bool has_identity(Reduce f) {
   return f == Reduce::sum || f == Reduce::mean || f == Reduce::dot || f == Reduce::trace;
 }
 
+static bool finds_index(Reduce f) { return f == Reduce::argmax || f == Reduce::argmin; }
+
 static std::string along_text(const ReduceProblem& p) {
   if (p.y.rank == 0) return "";
-  const int axis = axis_of(p);
-  return axis == p.x.rank - 1 ? ", last axis" : ", axis " + std::to_string(axis);
+  if (p.axes == AxisSet::of({p.x.rank - 1})) return ", last axis";
+  return (p.axes.count() == 1 ? ", axis " : ", axes ") + p.axes.text();
 }
 
 std::string ReduceProblem::text() const {
@@ -129,11 +142,14 @@ static Status validate(const ReduceProblem& p) {
   if ((p.function == Reduce::dot || p.function == Reduce::trace) && p.y.rank != 0)
     return Status::invalid(op, "y.shape", p.y.text(), "a scalar");
   if (p.y.rank != 0) {
-    if (p.axis < -p.x.rank || p.axis >= p.x.rank)
-      return Status::invalid(op, "axis", std::to_string(p.axis), "one of the " + std::to_string(p.x.rank) + " of x");
-    if (const Layout kept = without(p.x, axis_of(p)); !p.y.same_shape(kept))
+    if (p.axes.count() == 0 || p.axes.bits >> p.x.rank)
+      return Status::invalid(op, "axes", "'" + p.axes.text() + "'", "of the " + std::to_string(p.x.rank) + " of x");
+    if (p.axes.count() > 1 && finds_index(p.function))
+      return Status::invalid(op, "axis", p.axes.text(), "one alone, or left out for all axes");
+    if (const Layout kept = without(p.x, p.axes); !p.y.same_shape(kept))
       return Status::invalid(op, "y.shape", p.y.text(),
-                             "a scalar, or x without its axis " + std::to_string(p.axis) + ", " +
+                             std::string("a scalar, or x without its ") + (p.axes.count() == 1 ? "axis " : "axes ") +
+                                 p.axes.text() + ", " +
                                  Layout::contiguous(std::span(kept.shape.data(), kept.rank)).text());
   }
   RIDGE_TRY(check_elements_apart(op, "y", p.y));
@@ -175,19 +191,13 @@ void sort_axes(std::vector<Layout>& views) {
 
 Geometry geometry_of(const ReduceProblem& p) {
   Geometry g;
-  const bool everything = p.y.rank == 0, finds_index = p.function == Reduce::argmax || p.function == Reduce::argmin;
   std::vector<Layout> kept{Layout{}, Layout{}}, reduced{p.x, p.z};  // x and y; x and z
-  if (!everything) {
-    const int axis = axis_of(p);
-    kept = {without(p.x, axis), p.y};
-    for (Layout* layout : {&reduced[0], &reduced[1]}) {
-      layout->shape[0] = layout->shape[axis];
-      layout->stride[0] = layout->stride[axis];
-      layout->rank = 1;
-    }
+  if (p.y.rank != 0) {
+    kept = {without(p.x, p.axes), p.y};
+    reduced = {within(p.x, p.axes), within(p.z, p.axes)};
   }
   sort_axes(kept);
-  if (!finds_index) sort_axes(reduced);
+  if (!finds_index(p.function)) sort_axes(reduced);
   collapse(kept);
   collapse(reduced);
   g.axes.outer = kept[0].rank;
@@ -280,6 +290,7 @@ static Status check_planned(const ReducePlan& plan, ReduceProblem given) {
   }
   given.alignment = planned.alignment;
   given.start = planned.start;
+  if (given.y.rank == 0) given.axes = planned.axes;  // a scalar, or kept axes of 1: the same element
   return given == planned ? Status{} : not_as_planned(op, given.text(), planned.text());
 }
 
@@ -309,7 +320,7 @@ template <class Backend> static Status launch_on(const Arguments& args) {
 Status ReducePlan::run(const TensorView& x, const TensorView& z, const TensorView& y, Workspace scratch,
                        Stream stream) const {
   const bool two = arity(problem.function) == 2;
-  const auto given = ReduceProblem::of(problem.function, x, two ? &z : nullptr, y, problem.axis, problem.accumulate);
+  const auto given = ReduceProblem::of(problem.function, x, two ? &z : nullptr, y, problem.axes, problem.accumulate);
   if (!given) return given.error();
   RIDGE_TRY(check_planned(*this, *given));
   RIDGE_TRY(check_device(name(problem.function), x.device, device));
@@ -319,22 +330,30 @@ Status ReducePlan::run(const TensorView& x, const TensorView& z, const TensorVie
   return on_backend(device.id, [&](auto backend) { return launch_on<decltype(backend)>(args); });
 }
 
-static void plan_and_run(Reduce f, const TensorView& x, const TensorView* z, const TensorView& y, int axis,
-                         Stream stream, Accumulate accumulate) {
+static void plan_and_run(const Result<ReduceProblem>& problem, const TensorView& x, const TensorView* z,
+                         const TensorView& y, Stream stream) {
   run_cached(
-      ReduceProblem::of(f, x, z, y, axis, accumulate), [](auto& p, auto& d) { return plan_reduce(p, d); }, y.device,
-      stream, [&](const ReducePlan& plan, Workspace w) { return plan.run(x, z ? *z : x, y, w, stream); });
+      problem, [](auto& p, auto& d) { return plan_reduce(p, d); }, y.device, stream,
+      [&](const ReducePlan& plan, Workspace w) { return plan.run(x, z ? *z : x, y, w, stream); });
 }
 
-void reduce(Reduce f, const TensorView& x, int axis, const TensorView& y, Stream stream, Accumulate accumulate) {
+template <class Axis>
+static void reduce_one(Reduce f, const TensorView& x, Axis axis, const TensorView& y, Stream stream,
+                       Accumulate accumulate) {
   if (arity(f) != 1) throw Error(Status::invalid(name(f), "the number of inputs", "1", "2"));
-  plan_and_run(f, x, nullptr, y, axis, stream, accumulate);
+  plan_and_run(ReduceProblem::of(f, x, nullptr, y, axis, accumulate), x, nullptr, y, stream);
+}
+void reduce(Reduce f, const TensorView& x, int axis, const TensorView& y, Stream stream, Accumulate accumulate) {
+  reduce_one(f, x, axis, y, stream, accumulate);
+}
+void reduce(Reduce f, const TensorView& x, AxisSet axes, const TensorView& y, Stream stream, Accumulate accumulate) {
+  reduce_one(f, x, axes, y, stream, accumulate);
 }
 
 void reduce(Reduce f, const TensorView& x, const TensorView& y, Stream stream) { reduce(f, x, -1, y, stream); }
 
 void dot(const TensorView& x, const TensorView& z, const TensorView& y, Stream stream, Accumulate accumulate) {
-  plan_and_run(Reduce::dot, x, &z, y, -1, stream, accumulate);
+  plan_and_run(ReduceProblem::of(Reduce::dot, x, &z, y, AxisSet{}, accumulate), x, &z, y, stream);
 }
 
 }  // namespace ridge

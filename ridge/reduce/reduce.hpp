@@ -1,11 +1,12 @@
 // Reductions of many elements to one.
 //
-//   sum mean max min argmax argmin    of one input, over all its elements or along any one of its axes
+//   sum mean max min                  of one input, over all its elements or along any of its axes
+//   argmax argmin                     over all its elements or along any one axis
 //   dot                               of two inputs of one shape, over all elements
 //   trace                             the sum of a matrix's diagonal, of min(rows, cols) elements; no others are read
 //
-// Shapes    y's shape says what is reduced: y is a scalar (rank 0), or has x's shape without the axis named (by default
-//           the last). Up to 8 axes. Strides are free: any of them may be 0 (broadcast) or negative. A row is the
+// Shapes    y's shape says what is reduced: y is a scalar (rank 0), or has x's shape without the axes named (by default
+//           the last), or with 1 in their places. Up to 8 axes. Strides are free: any of them may be 0 (broadcast) or negative. A row is the
 //           elements of one result. Contiguous rows take the fast path, wherever they start; dot's inputs do if they
 //           are co-aligned on 16 bytes. So do rows that are side by side, as columns are, if their number is a multiple
 //           of 16 bytes and all start on a 16-byte boundary (sums of f32 f16 bf16: anywhere). Others are slower.
@@ -28,6 +29,7 @@
 // Workspace workspace_bytes() of scratch, whose contents need not be set.
 #pragma once
 #include <ridge/core/accumulate.hpp>
+#include <ridge/core/axes.hpp>
 #include <ridge/core/memory.hpp>
 #include <ridge/core/plan.hpp>
 #include <ridge/core/tensor.hpp>
@@ -49,11 +51,11 @@ constexpr DType result_type(Reduce f, DType dtype) {
 struct ReduceProblem {
   Reduce function = Reduce::sum;
   DType dtype = DType::f32;
-  // z is dot's second input, else x; trace: x is the diagonal; y is a scalar, or has x's shape without an axis.
+  // z is dot's second input, else x; trace: x is the diagonal; y is a scalar, or has x's shape without some axes.
   Layout x, z, y;
   int alignment = 16;  // bytes, 16 at most: the widest access on which all inputs are co-aligned (reach())
   int start = 16;      // bytes, 16 at most: the alignment of x's address
-  int axis = -1;       // the reduced one; negative: from the last. Ignored if y is a scalar
+  AxisSet axes = {};   // of x, those that are reduced. Ignored if y is a scalar
   Accumulate accumulate = Accumulate::plain;
   bool operator==(const ReduceProblem&) const = default;
 
@@ -61,14 +63,17 @@ struct ReduceProblem {
   RIDGE_API static ReduceProblem flat(Reduce, DType, std::int64_t n);
   // Along the last axis of a contiguous, aligned matrix.
   RIDGE_API static ReduceProblem rows(Reduce, DType, std::int64_t rows, std::int64_t cols);
-  // Along any axis of a contiguous, aligned tensor.
+  // Along any axis, or several, of a contiguous, aligned tensor.
   RIDGE_API static ReduceProblem along(Reduce, DType, std::span<const std::int64_t> shape, int axis);
+  RIDGE_API static ReduceProblem along(Reduce, DType, std::span<const std::int64_t> shape, AxisSet);
   // The diagonal of a contiguous matrix.
   RIDGE_API static ReduceProblem trace(DType, std::int64_t rows, std::int64_t cols);
   // The problem of these views (trace: of the diagonal); refuses shapes and dtypes that do not match, and outputs that
   // overlap inputs.
   RIDGE_API static Result<ReduceProblem> of(Reduce, const TensorView& x, const TensorView* z, const TensorView& y,
                                             int axis = -1, Accumulate = Accumulate::plain);
+  RIDGE_API static Result<ReduceProblem> of(Reduce, const TensorView& x, const TensorView* z, const TensorView& y,
+                                            AxisSet, Accumulate = Accumulate::plain);
   RIDGE_API std::string text() const;  // as in explain()
 };
 
@@ -113,9 +118,12 @@ RIDGE_API Result<ReducePlan> plan_reduce(const ReduceProblem&, const DeviceInfo&
 // One line each: plan (cached per problem and device), borrow workspace, run. Throw ridge::Error.
 //   sum(x, y);      over everything if y is a scalar, else along the last axis
 //   sum(x, 0, y);   along the first
+//   sum(x, AxisSet::of({0, 2}), y);
 //   reduce(Reduce::sum, x, 0, y, stream, Accumulate::two_float);
 RIDGE_API void reduce(Reduce, const TensorView& x, const TensorView& y, Stream = {});
 RIDGE_API void reduce(Reduce, const TensorView& x, int axis, const TensorView& y, Stream = {},
+                      Accumulate = Accumulate::plain);
+RIDGE_API void reduce(Reduce, const TensorView& x, AxisSet, const TensorView& y, Stream = {},
                       Accumulate = Accumulate::plain);
 RIDGE_API void dot(const TensorView& x, const TensorView& z, const TensorView& y, Stream = {},
                    Accumulate = Accumulate::plain);
@@ -126,16 +134,17 @@ inline void max(const TensorView& x, const TensorView& y, Stream s = {}) { reduc
 inline void min(const TensorView& x, const TensorView& y, Stream s = {}) { reduce(Reduce::min, x, y, s); }
 inline void argmax(const TensorView& x, const TensorView& y, Stream s = {}) { reduce(Reduce::argmax, x, y, s); }
 inline void argmin(const TensorView& x, const TensorView& y, Stream s = {}) { reduce(Reduce::argmin, x, y, s); }
-inline void sum(const TensorView& x, int axis, const TensorView& y, Stream s = {}) {
+// axis: an int, or an AxisSet.
+template <class Axis> void sum(const TensorView& x, Axis axis, const TensorView& y, Stream s = {}) {
   reduce(Reduce::sum, x, axis, y, s);
 }
-inline void mean(const TensorView& x, int axis, const TensorView& y, Stream s = {}) {
+template <class Axis> void mean(const TensorView& x, Axis axis, const TensorView& y, Stream s = {}) {
   reduce(Reduce::mean, x, axis, y, s);
 }
-inline void max(const TensorView& x, int axis, const TensorView& y, Stream s = {}) {
+template <class Axis> void max(const TensorView& x, Axis axis, const TensorView& y, Stream s = {}) {
   reduce(Reduce::max, x, axis, y, s);
 }
-inline void min(const TensorView& x, int axis, const TensorView& y, Stream s = {}) {
+template <class Axis> void min(const TensorView& x, Axis axis, const TensorView& y, Stream s = {}) {
   reduce(Reduce::min, x, axis, y, s);
 }
 inline void argmax(const TensorView& x, int axis, const TensorView& y, Stream s = {}) {

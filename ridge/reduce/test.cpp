@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -223,14 +224,15 @@ TEST(ReducePlan, RefusalsSayWhy) {
             "max and min of i32");
   auto p = line;
   p.y = Layout::contiguous({3});
-  EXPECT_EQ(refusal(p), "sum: y.shape is 3; it must be a scalar, or x without its axis -1, scalar");
+  p.axes = AxisSet::of({0});
+  EXPECT_EQ(refusal(p), "sum: y.shape is 3; it must be a scalar, or x without its axis 0, scalar");
   p = line;
   p.alignment = 2;
   EXPECT_EQ(refusal(p), "sum: alignment is 2 bytes; it must be a multiple of an element's 4 bytes");
   p = ReduceProblem::rows(Reduce::sum, f32, 3, 5);
-  p.axis = 2;
-  EXPECT_EQ(refusal(p), "sum: axis is 2; it must be one of the 2 of x");
-  p.axis = 0;
+  p.axes = AxisSet::of({2});
+  EXPECT_EQ(refusal(p), "sum: axes is '2'; it must be of the 2 of x");
+  p.axes = AxisSet::of({0});
   EXPECT_EQ(refusal(p), "sum: y.shape is 3; it must be a scalar, or x without its axis 0, 5");
 }
 
@@ -490,6 +492,36 @@ TEST(Reduce, TakesAnyAxisOfAnyRank) {
   }
 }
 
+TEST(Reduce, TakesSeveralAxes) {
+  const std::int64_t shape[3] = {2, 3, 4};
+  std::vector<float> x(24), y(3);
+  std::iota(x.begin(), x.end(), 0.0f);
+  const TensorView t = view(x.data(), {2, 3, 4}), columns = view(y.data(), {3}), kept = view(y.data(), {1, 3, 1});
+  sum(t, AxisSet::of({0, 2}), columns);
+  EXPECT_EQ(y, (std::vector<float>{60, 92, 124}));
+  max(t, AxisSet::of({0, 2}), kept);
+  EXPECT_EQ(y, (std::vector<float>{15, 19, 23}));
+  mean(t, AxisSet::of({0, 1, 2}), view(y.data(), {1, 1, 1}));
+  EXPECT_EQ(y[0], 11.5f);
+
+  const auto several = ReduceProblem::along(Reduce::sum, f32, shape, AxisSet::of({0, 2}));
+  EXPECT_EQ(several.text(), "f32 2x3x4, axes 0,2");
+  const auto plan = plan_reduce(several, cpu());
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->run(t, {}, view(y.data(), {1, 2, 1}), {}).message(),
+            "sum: the request is of other strides or alignment; it must be as planned, f32 2x3x4, axes 0,2");
+
+  EXPECT_EQ(refusal(ReduceProblem::along(Reduce::argmax, f32, shape, AxisSet::of({0, 2}))),
+            "argmax: axis is 0,2; it must be one alone, or left out for all axes");
+  const auto axes = [](std::vector<std::int64_t> given) {
+    const auto set = AxisSet::of("sum", given, 3);
+    return set.ok() ? set->text() : std::string(set.error().message());
+  };
+  EXPECT_EQ(axes({-1, 0}), "0,2");
+  EXPECT_EQ(axes({-1, 2}), "sum: axis is -1,2; it must be without any axis named twice");
+  EXPECT_EQ(axes({0, 3}), "sum: axis is 0,3; it must be from -3 to 2, or left out for all axes");
+}
+
 // Every alignment offset of a row, with nothing readable before or after the matrix, and gaps of NaN.
 template <class T> void sums_columns_from_any_start(DType dtype) {
   for (std::int64_t start = 0; start < 8; ++start)
@@ -576,7 +608,7 @@ TEST(Reduce, BadRequestsAreRefused) {
   EXPECT_EQ(sentence([&] {
               sum(view(x.data(), {2, 4}), 2, view(columns.data(), {4}));
             }),
-            "sum: axis is 2; it must be one of the 2 of x");
+            "sum: axis is 2; it must be from -2 to 1, or left out for all axes");
   auto plan = plan_reduce(ReduceProblem::flat(Reduce::sum, f32, 8), cpu(), {.variant = "tree_sequential"});
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->run(view(x.data(), {8}), {}, view(&y, {}), {}).message(),

@@ -13,7 +13,38 @@ namespace ridge::softmax_detail {
 inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   auto backward = c.options.flag(c.op, "backward");
   if (!backward) return backward.error();
-  return std::vector<TensorType>(*backward ? 2 : 1, {c.dtype, {c.dim("rows"), c.dim("cols")}});
+  std::vector<std::int64_t> shape{c.dim("rows"), c.dim("cols")};
+  if (c.has("inner")) shape.push_back(c.dim("inner"));
+  return std::vector<TensorType>(*backward ? 2 : 1, {c.dtype, shape});
+}
+
+// Values of a tensor in the order of one whose axis= is the last, and back.
+inline std::vector<double> reordered(const check::Case& c, const TensorType& type, const std::vector<double>& values,
+                                     bool back) {
+  const auto& shape = type.shape;
+  const std::int64_t given = *c.options.integer(c.op, "axis", -1), rank = static_cast<std::int64_t>(shape.size());
+  const auto axis = static_cast<std::size_t>(given < 0 ? given + rank : given);
+  std::size_t outer = 1, inner = 1;
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    (i < axis ? outer : i > axis ? inner : outer) *= i == axis ? 1 : static_cast<std::size_t>(shape[i]);
+  const auto cols = static_cast<std::size_t>(shape[axis]);
+  std::vector<double> moved(values.size());
+  for (std::size_t o = 0, n = 0; o < outer; ++o)
+    for (std::size_t i = 0; i < inner; ++i)
+      for (std::size_t col = 0; col < cols; ++col, ++n) {
+        const std::size_t there = (o * cols + col) * inner + i;
+        if (back) moved[there] = values[n];
+        else moved[n] = values[there];
+      }
+  return moved;
+}
+// The tensor with that axis as the last one, as rows.
+inline check::HostTensor as_rows(const check::Case& c, const check::HostTensor& t) {
+  const std::int64_t given = *c.options.integer(c.op, "axis", -1), rank = static_cast<std::int64_t>(t.type.shape.size());
+  std::vector<std::int64_t> shape = t.type.shape;
+  std::rotate(shape.begin() + (given < 0 ? given + rank : given), shape.begin() + (given < 0 ? given + rank : given) + 1,
+              shape.end());
+  return {{t.type.dtype, shape}, reordered(c, t.type, t.values, false)};
 }
 
 inline bool is_backward(const check::Case& c) { return *c.options.flag(c.op, "backward"); }
@@ -21,13 +52,14 @@ inline bool is_backward(const check::Case& c) { return *c.options.flag(c.op, "ba
 // A gradient's second input is the forward result: computed here from the row that the fill has put there.
 inline void as_result(const check::Case& c, std::vector<check::HostTensor>& in) {
   if (!is_backward(c)) return;
-  check::HostTensor& y = in[1];
+  check::HostTensor y = as_rows(c, in[1]);
   for (std::int64_t r = 0, cols = y.cols(); cols > 0 && r < y.rows(); ++r) {
     double* row = y.values.data() + r * cols;
     const RowOracle oracle(row, cols);
     for (std::int64_t i = 0; i < cols; ++i)
       row[i] = check::round_to(c.dtype, c.op == "log_softmax" ? oracle.log_softmax(row[i]) : oracle.softmax(row[i]));
   }
+  in[1].values = reordered(c, in[1].type, y.values, true);
 }
 
 // The error of a sum of n terms, in roundoffs of the terms' absolute sum: the number of additions on a term's way. All
@@ -77,8 +109,8 @@ inline std::vector<check::Expected> gradient_oracle(const check::Case& c, const 
 // it, so |d| u of the exponential), the exponential (|d| log2(e) for the product, 4 for the function), twice; the sum
 // of n terms as above; reciprocal and product (2). Then one rounding to the dtype. Exponentials below the least normal
 // number may underflow.
-inline std::vector<check::Expected> oracle_of(const check::Case& c, const std::vector<check::HostTensor>& in,
-                                              bool serial) {
+inline std::vector<check::Expected> oracle_of_rows(const check::Case& c, const std::vector<check::HostTensor>& in,
+                                                   bool serial) {
   if (is_backward(c)) return gradient_oracle(c, in, serial);
   const bool log = c.op == "log_softmax";
   const std::int64_t cols = in[0].cols(), rows = cols ? in[0].rows() : 0;
@@ -107,19 +139,29 @@ inline std::vector<check::Expected> oracle_of(const check::Case& c, const std::v
   return {e};
 }
 
+// serial: one thread has the row.
+inline std::vector<check::Expected> oracle_of(const check::Case& c, const std::vector<check::HostTensor>& in,
+                                              bool serial) {
+  std::vector<check::HostTensor> rows;
+  for (const check::HostTensor& t : in) rows.push_back(as_rows(c, t));
+  auto expected = oracle_of_rows(c, rows, serial);
+  for (auto* values : {&expected[0].value, &expected[0].tolerance}) *values = reordered(c, in[0].type, *values, true);
+  return expected;
+}
+
 inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
   return oracle_of(c, in, false);
 }
 inline void case_tolerances(const check::Case& c, const std::vector<check::HostTensor>& in, std::string_view variant,
                             std::vector<check::Expected>& expected) {
-  if (variant == "naive") expected = oracle_of(c, in, true);
+  if (variant == "naive" || variant == "columns") expected = oracle_of(c, in, true);
 }
 
 inline check::CaseBook book_of(bool log) {
   const std::string op = log ? "log_softmax" : "softmax";
   check::CaseBook book{.op = op,
                        .keys = {"rows", "cols"},
-                       .optional_keys = {},
+                       .optional_keys = {"inner"},
                        .inputs = case_inputs,
                        .oracle = case_oracle,
                        .adjust = as_result,
@@ -189,6 +231,29 @@ inline check::CaseBook book_of(bool log) {
       test(std::string(type) + ":rows=6,cols=203:" + more + ":backward");
   test("bf16:rows=2,cols=50257:variant=block_16k:backward");
   test("f32:rows=1,cols=140001:variant=strided:backward");
+  // Along other axes: rows side by side, with an odd number and an even one, around a block's rows (32, 128, pairs) and
+  // the elements that a thread keeps (32; 256 of a row).
+  for (const char* backward : {"", ":backward"})
+    for (const char* type : {"f32", "f16", "bf16", "f64"}) {
+      for (const char* rest :
+           {"rows=0,cols=5,inner=3", "rows=2,cols=0,inner=3", "rows=2,cols=5,inner=0", "rows=1,cols=1,inner=7",
+            "rows=3,cols=19,inner=130", "rows=3,cols=19,inner=43", "rows=70,cols=9,inner=1", "rows=2,cols=257,inner=66",
+            "rows=2,cols=33,inner=64:warp=64", "rows=2,cols=40,inner=34:place=inplace",
+            "rows=2,cols=40,inner=34:place=padded", "rows=2,cols=40,inner=34:place=offset",
+            "rows=2,cols=40,inner=34:place=strided", "rows=2,cols=40,inner=34:fill=nan",
+            "rows=2,cols=40,inner=34:fill=inf"})
+        test(std::string(type) + ":" + rest + ":axis=1" + backward);
+      test(std::string(type) + ":rows=33,cols=70:axis=0" + backward);
+    }
+  for (const char* type : {"f32", "bf16"}) {
+    for (const char* fill : {"overflow", "constant,-inf", "constant,inf", "constant,1e20", "denormal"})
+      test(std::string(type) + ":rows=2,cols=40,inner=34:axis=-2:fill=" + fill);
+    for (const char* backward : {"", ":backward"})
+      test(std::string(type) + ":rows=1,cols=1100,inner=6:axis=1" + backward);
+    for (const char* backward : {"", ":backward"})
+      for (const char* size : {"rows=8,cols=19,inner=262144", "rows=1024,cols=64,inner=64", "rows=64,cols=1024,inner=196"})
+        book.benches.push_back(op + ":" + type + ":" + size + ":axis=1" + backward);
+  }
   for (const char* type : {"f32", "bf16"})
     for (const char* size : {"rows=65536,cols=128", "rows=16384,cols=4096", "rows=8192,cols=8192",
                              "rows=4096,cols=32768", "rows=4096,cols=50257"})

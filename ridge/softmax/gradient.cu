@@ -1,5 +1,6 @@
 // The same for the variants that have gradients.
 #include <ridge/core/table.hpp>
+#include <ridge/softmax/columns.cuh>
 #include <ridge/softmax/resident.cuh>
 #include <ridge/softmax/span.cuh>
 #include <ridge/softmax/split.cuh>
@@ -18,6 +19,7 @@ template <int I, class T, int Warp> static Status launch_row(const Backward<T>& 
   if constexpr (c.algorithm <= Algorithm::strided && streaming::has_gradient(c))
     return streaming::launch<P, T, Warp>(call);
   else if constexpr (c.algorithm == Algorithm::span) return span::launch<P, T, Warp>(call);
+  else if constexpr (c.algorithm == Algorithm::columns) return columns::launch<P, T, Warp>(call);
   else if constexpr (std::is_same_v<T, double>) return no_kernel();
   else if constexpr (c.algorithm == Algorithm::split) return split::launch<P, T, Warp>(call);
   else if constexpr (c.algorithm == Algorithm::resident && resident::has_gradient(c))

@@ -157,6 +157,17 @@ static void run_backward(bool log, const TensorView& dy, const TensorView& y, co
              [&](const SoftmaxPlan& plan, Workspace w) { return plan.run_gradient(dy, y, dx, w, stream); });
 }
 
+static void run_along(bool log, const TensorView& x, int axis, const TensorView& y, Stream stream) {
+  const auto from_first = axis_of(op_name(log), axis, x.rank());
+  if (!from_first) throw Error(from_first.error());
+  throw_if(check_like(op_name(log), "y", y, "x", x));
+  run_forward(log, axis_last(x, *from_first), axis_last(y, *from_first), stream);
+}
+
+void softmax(const TensorView& x, int axis, const TensorView& y, Stream stream) { run_along(false, x, axis, y, stream); }
+void log_softmax(const TensorView& x, int axis, const TensorView& y, Stream stream) {
+  run_along(true, x, axis, y, stream);
+}
 void softmax(const TensorView& x, const TensorView& y, Stream stream) { run_forward(false, x, y, stream); }
 void log_softmax(const TensorView& x, const TensorView& y, Stream stream) { run_forward(true, x, y, stream); }
 void softmax_gradient(const TensorView& dy, const TensorView& y, const TensorView& dx, Stream stream) {

@@ -1,5 +1,6 @@
 // Instantiates the table of variants.hpp, and launches the variant that a plan chose.
 #include <ridge/core/table.hpp>
+#include <ridge/softmax/columns.cuh>
 #include <ridge/softmax/resident.cuh>
 #include <ridge/softmax/short.cuh>
 #include <ridge/softmax/span.cuh>
@@ -19,6 +20,7 @@ template <int I, class T, int Warp> static Status launch_row(const Forward<T>& c
   constexpr Config c = P::config;
   if constexpr (c.algorithm <= Algorithm::strided) return streaming::launch<P, T, Warp>(call);
   else if constexpr (c.algorithm == Algorithm::span) return span::launch<P, T, Warp>(call);
+  else if constexpr (c.algorithm == Algorithm::columns) return columns::launch<P, T, Warp>(call);
   else if constexpr (std::is_same_v<T, double>) return no_kernel();
   else if constexpr (c.algorithm == Algorithm::vector) return vector::launch<P, T, Warp>(call);
   else if constexpr (c.algorithm == Algorithm::split) return split::launch<P, T, Warp>(call);

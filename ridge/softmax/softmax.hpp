@@ -1,8 +1,10 @@
-// softmax and log_softmax over the last axis: y = exp(x - max) / sum exp(x - max), and its logarithm; and dx from y and
+// softmax and log_softmax over one axis, by default the last: y = exp(x - max) / sum exp(x - max), and its logarithm; and dx from y and
 // dy: y (dy - sum dy y), for the logarithm dy - exp(y) sum dy.
 //
-// Shapes    x and y of one shape, [..., cols], rank 1 to 8. Strides are free; the fast path takes contiguous rows that
-//           are co-aligned in x and y, even if they do not start on a 16-byte boundary.
+// Shapes    x and y of one shape, [..., cols], rank 1 to 8. Strides are free; the fast paths take contiguous rows that
+//           are co-aligned in x and y, even if they do not start on a 16-byte boundary, and rows that lie side by side,
+//           as those of another axis of a contiguous tensor do. A problem is of the last axis: of another one it is
+//           that of axis_last(x, axis), which moves no data.
 // Types     f32 f16 bf16 f64; y has x's type. 16-bit types are computed in float32.
 // Values    The row's maximum is subtracted, so nothing overflows. A row of nothing but -inf gives NaN, as does a row
 //           with +inf or NaN; one element gives 1 (log: 0).
@@ -10,6 +12,7 @@
 // Empty     no rows, or rows of no columns: nothing is launched.
 // Repeats   bit for bit.
 #pragma once
+#include <ridge/core/axes.hpp>
 #include <ridge/core/memory.hpp>
 #include <ridge/core/plan.hpp>
 #include <ridge/core/rows.hpp>
@@ -59,6 +62,8 @@ RIDGE_API Result<SoftmaxPlan> plan_softmax(const SoftmaxProblem&, const DeviceIn
 // One line each: plan (cached per problem and device) and run. Throw ridge::Error.
 RIDGE_API void softmax(const TensorView& x, const TensorView& y, Stream = {});
 RIDGE_API void log_softmax(const TensorView& x, const TensorView& y, Stream = {});
+RIDGE_API void softmax(const TensorView& x, int axis, const TensorView& y, Stream = {});  // -1: the last
+RIDGE_API void log_softmax(const TensorView& x, int axis, const TensorView& y, Stream = {});
 RIDGE_API void softmax_gradient(const TensorView& dy, const TensorView& y, const TensorView& dx, Stream = {});
 RIDGE_API void log_softmax_gradient(const TensorView& dy, const TensorView& y, const TensorView& dx, Stream = {});
 

@@ -33,6 +33,10 @@ inline roofline::Kernel model(const Variant& row, const SoftmaxProblem& p, const
   roofline::Kernel k = kernel_of(row, footprint(row, p, device), p);
   const bool three_passes = c.algorithm == Algorithm::naive || c.algorithm == Algorithm::three_pass;
   read_again(k, three_passes ? 2 : 1, rows_per_block(c), p, device);
+  if (p.x->step != 1 && p.cols > 1) {  // each element comes with the 32 bytes around it, for each pass and the result
+    constexpr double sector = 32;
+    k.l2_bytes += (three_passes ? 4 : 3) * sector * static_cast<double>(p.rows) * static_cast<double>(p.cols);
+  }
   k.trips = trips(c, p);
   k.trip_bytes = std::min(row_bytes(p) * static_cast<double>(rows_per_block(c)),
                           static_cast<double>(element_bytes(p)) * c.threads);

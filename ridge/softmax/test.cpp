@@ -47,6 +47,45 @@ TEST(SoftmaxPlan, RowsOfAFewColumnsAreBroughtAsOneSpan) {
             "softmax: variant is span_32; it must be another one here: there are gaps between rows");
 }
 
+TEST(SoftmaxPlan, RowsOfAnotherAxisLieSideBySide) {
+  std::vector<float> x(2 * 19 * 64);
+  const auto along = [&](std::initializer_list<std::int64_t> shape, int axis, DType dtype = f32) {
+    TensorView v = view(x.data(), shape);  // only its address is looked at
+    v.dtype = dtype;
+    v = axis_last(v, axis);
+    return SoftmaxProblem::of_gradient(false, v, v, v);
+  };
+  for (const DType dtype : {f32, bf16, f64}) {
+    EXPECT_EQ(chosen(*along({8, 19, 512, 512}, 1, dtype)), "columns");
+    EXPECT_EQ(chosen(*along({1024, 64, 4096}, 1, dtype)).substr(0, 7), "columns");
+    EXPECT_EQ(chosen(*along({4096, 1000}, 0, dtype)).substr(0, 7), "columns");
+  }
+  const auto plan = plan_softmax(*along({8, 19, 512}, 2), *device_model("H200"), {.variant = "columns"});
+  EXPECT_EQ(plan.error().message(),
+            "softmax: variant is columns; it must be another one here: neighbouring rows do not lie side by side");
+}
+
+TEST(Softmax, AlongAnyAxis) {
+  const float x[2][2][2] = {{{1, 2}, {1, 4}}, {{0, 0}, {0, 1}}};
+  float y[2][2][2], z[2][2][2];
+  const TensorView in = view(&x[0][0][0], {2, 2, 2}), out = view(&y[0][0][0], {2, 2, 2});
+  softmax(in, 1, out);
+  EXPECT_FLOAT_EQ(y[0][0][0], 0.5f);
+  EXPECT_FLOAT_EQ(y[0][0][1], 1 / (1 + std::exp(2.0f)));
+  log_softmax(in, -3, view(&z[0][0][0], {2, 2, 2}));
+  EXPECT_FLOAT_EQ(z[0][0][0], -std::log(1 + std::exp(-1.0f)));
+  const auto sentence = [&](int axis, const TensorView& to) {
+    try {
+      softmax(in, axis, to);
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(sentence(3, out), "softmax: axis is 3; it must be from -3 to 2, or left out for the last");
+  EXPECT_EQ(sentence(1, view(&y[0][0][0], {2, 4})), "softmax: y.shape is 2x4; it must be that of x, 2x2x2");
+}
+
 TEST(SoftmaxPlan, AFewLongRowsAreSplitOverTheDevice) {
   for (const bool backward : {false, true})
     for (const DType dtype : {f32, bf16}) {

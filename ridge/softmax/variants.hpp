@@ -1,5 +1,5 @@
 // The table of softmax kernels. A variant's family says what its kernel requires, takes and costs, in the header beside
-// its .cuh: streaming, vector, span, split, short, resident, sm90_ring.
+// its .cuh: streaming, vector, span, split, short, resident, sm90_ring, columns.
 #pragma once
 #include <ridge/softmax/softmax.hpp>
 
@@ -19,8 +19,9 @@ enum class Algorithm : std::uint8_t {
   short_rows,  // several rows at a time, with one vector of each in a lane
   resident,    // the row is read once and kept on chip
   ring,        // Hopper, gradients: rows are loaded to a ring in shared memory, of one block or of a cluster's
+  columns,     // rows side by side, as of an axis that is not the last: neighbouring lanes have neighbouring rows
 };
-inline constexpr int algorithm_count = 10;
+inline constexpr int algorithm_count = 11;
 
 // A resident row is 16-byte vectors: lane l keeps vectors l, l + lanes, l + 2 lanes, ... of it, the first
 // `in_registers` of them in registers and the others in shared memory, where only that lane accesses them.
@@ -28,7 +29,7 @@ struct Config {
   Algorithm algorithm = Algorithm::resident;
   int threads = 256;
   int rows = 1;          // rows of a block, side by side; each has an equal share of the threads
-  int in_registers = 0;  // vectors per lane
+  int in_registers = 0;  // vectors per lane; columns: elements
   int in_shared = 0;
   int blocks_per_sm = 1;          // the least residency asked of the compiler
   int team = 0;                   // ring: threads that share a row
@@ -72,6 +73,9 @@ inline constexpr Variant variants[] = {
     {"ring_512x2", "the row in the shared memory of two blocks", {.algorithm = Algorithm::ring, .threads = 512, .team = 512, .cluster = 2}, 0},
     {"ring_512x4", "of four", {.algorithm = Algorithm::ring, .threads = 512, .team = 512, .cluster = 4}, 0},
     {"ring_512x8", "of eight", {.algorithm = Algorithm::ring, .threads = 512, .team = 512, .cluster = 8}, 0},
+    {"columns", "an axis that is not the last: a thread has a row to itself, beside its neighbours'", {.algorithm = Algorithm::columns, .threads = 128, .rows = 128, .in_registers = 32, .blocks_per_sm = 4}, 0.9},
+    {"columns_8", "a row's elements in eight parts", {.algorithm = Algorithm::columns, .threads = 256, .rows = 32, .in_registers = 32, .blocks_per_sm = 2}, 1.2},
+    {"columns_32", "in 32 parts, for long rows", {.algorithm = Algorithm::columns, .threads = 1024, .rows = 32, .in_registers = 8}, 2.0},
     {"strided", "any strides", {.algorithm = Algorithm::strided}, 0.25, Role::fallback},
 };
 // clang-format on

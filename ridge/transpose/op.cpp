@@ -1,9 +1,9 @@
 // transpose and permute by name.
+#include <ridge/core/axes.hpp>
 #include <ridge/core/op.hpp>
 #include <ridge/transpose/families.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 
 namespace ridge {
@@ -14,24 +14,17 @@ using namespace transpose_detail;
 static Result<std::vector<int>> axes_option(int rank, const Options& options) {
   std::vector<int> axes(static_cast<std::size_t>(rank));
   std::iota(axes.rbegin(), axes.rend(), 0);
-  if (!options.has("axes")) return axes;
   const std::string_view text = options.text("axes");
+  if (!options.has("axes") || (rank == 0 && text.empty())) return axes;
   const auto refuse = [&] {
     return Status::invalid("permute", "axes", "'" + std::string(text) + "'",
                            "each of the " + std::to_string(rank) + " axes of x once, such as 2,0,1");
   };
-  axes.clear();
-  for (const char *at = text.data(), *end = at + text.size(); at != end;) {
-    int axis = 0;
-    const auto [stop, error] = std::from_chars(at, end, axis);
-    const bool last = stop == end;
-    if (error != std::errc{} || (!last && (*stop != ',' || stop + 1 == end))) return refuse();
-    axes.push_back(axis < 0 ? axis + rank : axis);
-    at = last ? end : stop + 1;
-  }
-  if (static_cast<int>(axes.size()) != rank) return refuse();
-  for (int axis = 0; axis < rank; ++axis)
-    if (std::ranges::count(axes, axis) != 1) return refuse();
+  const auto given = options.integers("permute", "axes");
+  if (!given || static_cast<int>(given->size()) != rank) return refuse();
+  const auto set = AxisSet::of("permute", *given, rank);
+  if (!set || set->count() != rank) return refuse();
+  std::ranges::transform(*given, axes.begin(), [&](auto axis) { return static_cast<int>(axis < 0 ? axis + rank : axis); });
   return axes;
 }
 

@@ -5,6 +5,8 @@ name have none. Of several outputs, those that nothing came back through have No
 Operators without a formula say so when a gradient is asked of them.
 """
 
+import math
+
 import torch
 
 FORMULAS = {}
@@ -119,15 +121,22 @@ def _(call, dy):
 # ---- reductions -----------------------------------------------------------------------------------------------------
 
 
+def _axes(call, x):
+    """Those that are reduced, counted from the first; they are all of them where none is named."""
+    axes = call.options.get("axis")
+    return range(x.dim()) if axes is None else sorted(int(axis) % x.dim() for axis in str(axes).split(","))
+
+
 def _spread(call, gradient, like):
     """A gradient of the result, over the elements that it was reduced from."""
-    axis = call.options.get("axis")
-    return (gradient if axis is None else gradient.unsqueeze(axis)).expand(like.shape)
+    if not call.options.get("keepdims"):
+        for axis in _axes(call, like):
+            gradient = gradient.unsqueeze(axis)
+    return gradient.expand(like.shape)
 
 
 def _reduced(call, x):
-    axis = call.options.get("axis")
-    return x.numel() if axis is None else x.shape[axis]
+    return math.prod(x.shape[axis] for axis in _axes(call, x))
 
 
 @formula("sum", keep=("x",))
@@ -144,8 +153,9 @@ def _(call, dy):
 def _(call, dy):
     """Ties share evenly, as in torch.amax."""
     at = call.x == _spread(call, call.y, call.x)
-    axis = call.options.get("axis")
-    ties = at.sum() if axis is None else at.sum(axis)
+    if not at.dim():
+        return {"x": dy * at}
+    ties = at.sum(tuple(_axes(call, call.x)), keepdim=bool(call.options.get("keepdims")))
     return {"x": _spread(call, dy / ties, call.x) * at}
 
 
@@ -159,11 +169,11 @@ def _(call, dy):
 
 @formula("softmax", "log_softmax", keep=("y",))
 def _(call, dy):
-    name = call.op + "_backward"
+    name, axis = call.op + "_backward", call.options.get("axis", -1)
     if hasattr(torch.ops.ridge, name):
-        return {"x": _ridge(name)(dy, call.y)}
+        return {"x": _ridge(name)(dy, call.y, axis=axis)}
     aten = {"softmax": torch.ops.aten._softmax_backward_data, "log_softmax": torch.ops.aten._log_softmax_backward_data}
-    return {"x": aten[call.op](dy, call.y, -1, call.y.dtype)}
+    return {"x": aten[call.op](dy, call.y, axis, call.y.dtype)}
 
 
 # ---- norms ----------------------------------------------------------------------------------------------------------

@@ -54,8 +54,24 @@ def _with_batch(given, names, batched, size):
 # ---- rules: the inputs, options and the way back of one call for the whole batch; None: there is none ----------------
 
 
+def _along_axis(*names):
+    """Along an axis of the inputs' own, by default the last: other axes may stand in front. Scalars have none, and are
+    refused one by one."""
+    leading = _leading(*names)
+
+    def rewrite(given, batched, size, options):
+        if any(given[name].dim() - (name in batched) == 0 for name in names if given.get(name) is not None):
+            return None
+        axis = options.get("axis")
+        if axis is not None and axis >= 0:
+            options = options | {"axis": axis + 1}
+        return leading(given, batched, size, options)
+
+    return rewrite
+
+
 def _leading(*names):
-    """An operator of the last axis or of each element: any axes may stand in front of these inputs' own."""
+    """An operator of each element: any axes may stand in front of these inputs' own."""
 
     def rewrite(given, batched, size, options):
         if not batched <= set(names):
@@ -74,13 +90,19 @@ def _binary(given, batched, size, options):
     return given, options, _same
 
 
-def _reduction(given, batched, size, options):
-    """Over one axis, counted from the end; over all of them as rows."""
-    x = given["x"]
-    if options.get("axis") is None:
-        return {"x": x.reshape(size, -1)}, options | {"axis": 1}, _same
-    axis = options["axis"]
-    return {"x": x}, options | {"axis": axis if axis < 0 else axis + 1}, _same
+def _reduction(axis_type):
+    """Over the same axes, behind the batch's; over all of them as rows."""
+
+    def rewrite(given, batched, size, options):
+        x, axes = given["x"], options.get("axis")
+        if axes is None:
+            scalars = (size, *[1] * (x.dim() - 1)) if options.get("keepdims") else (size,)
+            options = options | {"axis": axis_type(1), "keepdims": None}
+            return {"x": x.reshape(size, -1)}, options, lambda y: y.reshape(scalars)
+        behind = [axis if axis < 0 else axis + 1 for axis in map(int, str(axes).split(","))]
+        return {"x": x}, options | {"axis": axis_type(",".join(map(str, behind)))}, _same
+
+    return rewrite
 
 
 def _matrices(given, batched, size, options):
@@ -117,13 +139,14 @@ def _sequences(given, batched, size, options):
 
 _RULES = {
     **dict.fromkeys(("copy", "relu", "sigmoid", "tanh", "exp", "gelu", "gelu_tanh", "silu"), _leading("a")),
-    **dict.fromkeys(("softmax", "log_softmax", "layer_norm", "rms_norm"), _leading("x")),
-    **dict.fromkeys(("softmax_backward", "log_softmax_backward"), _leading("dy", "y")),
-    **dict.fromkeys(("add_layer_norm", "add_rms_norm", "linear"), _leading("x", "residual")),
+    **dict.fromkeys(("softmax", "log_softmax", "layer_norm", "rms_norm"), _along_axis("x")),
+    **dict.fromkeys(("softmax_backward", "log_softmax_backward"), _along_axis("dy", "y")),
+    **dict.fromkeys(("add_layer_norm", "add_rms_norm", "linear"), _along_axis("x", "residual")),
     "embedding": _leading("indices"),
     "add": _binary,
     "mul": _binary,
-    **dict.fromkeys(("sum", "mean", "max", "min", "argmax", "argmin"), _reduction),
+    **dict.fromkeys(("sum", "mean", "max", "min"), _reduction(str)),
+    **dict.fromkeys(("argmax", "argmin"), _reduction(int)),
     "gemm": _matrices,
     **dict.fromkeys(("conv2d", "group_norm", "upsample"), _images),
     "attention": _sequences,

@@ -1,0 +1,58 @@
+// Rows that lie side by side, their elements apart, as those of an axis that is not the last: neighbouring lanes have
+// neighbouring rows, and a block's warps have parts of them.
+#pragma once
+#include <ridge/softmax/rows.hpp>
+
+namespace ridge::softmax_detail::columns {
+
+// The threads that share a row.
+constexpr int parts(const Config& c) { return c.threads / c.rows; }
+
+// Elements of neighbouring rows that a lane has: as many as make 4 bytes, where all rows allow accesses of these.
+inline int width(const SoftmaxProblem& p) {
+  const std::int64_t most = std::max<std::int64_t>(1, 4 / element_bytes(p));
+  for (const auto* rows : {&p.x, &p.y, &p.dy}) {
+    if (!*rows) continue;
+    const Layout& outer = (*rows)->outer;
+    bool whole = (*rows)->alignment_offset % (most * element_bytes(p)) == 0 && (*rows)->step % most == 0 &&
+                 outer.shape[outer.rank - 1] % most == 0;
+    for (int axis = 0; axis < outer.rank - 1; ++axis) whole = whole && outer.stride[axis] % most == 0;
+    if (!whole) return 1;
+  }
+  return static_cast<int>(most);
+}
+
+inline std::string fits(const Variant&, const SoftmaxProblem& p, const DeviceInfo&) {
+  for (const auto* rows : {&p.x, &p.y, &p.dy}) {
+    if (!*rows) continue;
+    const Layout& outer = (*rows)->outer;
+    if (outer.rank < 1 || outer.stride[outer.rank - 1] != 1) return "neighbouring rows do not lie side by side";
+    if (outer.rank > 2) return "rows that lie side by side are not evenly spaced";
+  }
+  return {};
+}
+
+inline Footprint footprint(const Variant& row, const SoftmaxProblem& p, const DeviceInfo&) {
+  const Config& c = row.config;
+  return {.grid = is_empty(p) ? 0 : ceil_div(p.rows, std::int64_t{c.rows} * width(p)),
+          .threads = c.threads,
+          .registers = std::min(65536 / (c.threads * c.blocks_per_sm) / 8 * 8, 128)};
+}
+
+inline roofline::Kernel model(const Variant& row, const SoftmaxProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  roofline::Kernel k = kernel_of(row, footprint(row, p, device), p);
+  const double per_thread = std::ceil(static_cast<double>(p.cols) / parts(c));
+  if (per_thread > c.in_registers) read_again(k, 1, rows_per_block(c) * width(p), p, device);
+  k.trips = std::ceil(per_thread / c.in_registers) * (per_thread > c.in_registers ? 2 : 1);
+  k.trip_bytes = std::min(per_thread, static_cast<double>(c.in_registers)) * c.threads * width(p) *
+                 static_cast<double>(element_bytes(p)) * (p.backward ? 2 : 1);
+  k.tile_efficiency = static_cast<double>(p.cols) / (per_thread * parts(c));
+  return k;
+}
+
+inline std::string_view lesson(const Variant&) { return "coalescing"; }
+
+inline constexpr Family family{fits, footprint, model, lesson};
+
+}  // namespace ridge::softmax_detail::columns
