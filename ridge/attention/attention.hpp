@@ -3,8 +3,9 @@
 //
 // Shapes    Q [B, Hq, Sq, D], K [B, Hkv, Sk, D], V [B, Hkv, Sk, Dv], O [B, Hq, Sq, Dv], LSE [B, Hq, Sq]. Strides are
 //           free: heads_first(x) views a [B, S, H, D] tensor as [B, H, S, D]. Contiguous rows aligned to 16 bytes take
-//           the vectorized path; others give the same result, slower. D and Dv from 1 to 256. Hq is a multiple of Hkv:
-//           Hq / Hkv consecutive heads of Q share one head of K and V.
+//           the vectorized path; others give the same result, slower. D and Dv from 1 to 512; beyond 256 no row uses
+//           tensor cores, and gradients are the textbook's. Hq is a multiple of Hkv: Hq / Hkv consecutive heads of Q
+//           share one head of K and V.
 // Types     f32 f16 bf16, one for Q, K, V and O; LSE is f32. 16-bit types multiply exactly and accumulate in float32; P
 //           is rounded to their type before it multiplies V. float32 is computed in float32, unless the rule says
 //           bf16x6: each float32 product is then six bf16 products on tensor cores, with the error of float32

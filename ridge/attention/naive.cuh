@@ -8,11 +8,12 @@
 namespace ridge::attention_kernels {
 
 // A block per query computes the maximum score, the sum of P, and the weighted sum of V. Keys may be paged.
-// Precondition: gridDim.x is batch * heads * sq, at least 1; dv is at most 2 threads(c).
+// Precondition: gridDim.x is batch * heads * sq, at least 1; dv is at most that of the Config.
 template <class Policy, class T, int Warp>
 __global__ void __launch_bounds__(Policy::config.threads) attention_naive(Arguments<T> a) {
   constexpr int threads = Policy::config.threads;
-  static_assert(Policy::config.dv <= 2 * threads);
+  constexpr int columns = Policy::config.dv / threads;  // of O, per thread
+  static_assert(Policy::config.dv == columns * threads);
   __shared__ float p_tile[threads];
   const BlockCoord at(a.sq, a.heads);
   const int i = at.tile, rank = simt::thread_rank();
@@ -35,7 +36,7 @@ __global__ void __launch_bounds__(Policy::config.threads) attention_naive(Argume
     row.sum += row.p_or_masked(row.relative(score(key)), scores.scale_log2);
   row.sum = block.reduce(row.sum, [](float x, float y) { return x + y; });
 
-  float sums[2] = {0, 0};  // columns rank and rank + threads
+  float sums[columns] = {};  // columns rank, rank + threads, ...
   for (int first = keys.first; first < keys.last; first += threads) {
     const int count = ::min(threads, keys.last - first);
     if (rank < count) {
@@ -48,7 +49,7 @@ __global__ void __launch_bounds__(Policy::config.threads) attention_naive(Argume
       if (is_masked_p(p_tile[n])) continue;
       const T* values = v(first + n);
       RIDGE_UNROLL_ON_GPU
-      for (int h = 0; h < 2; ++h)
+      for (int h = 0; h < columns; ++h)
         if (const int c = rank + h * threads; c < a.dv)
           sums[h] += p_tile[n] * static_cast<float>(values[c * a.at_v.element]);
     }
@@ -57,18 +58,18 @@ __global__ void __launch_bounds__(Policy::config.threads) attention_naive(Argume
   T* o = a.o + at.batch * a.at_o.batch + at.head * a.at_o.head + i * a.at_o.row;
   const float inverse = row.inverse();
   RIDGE_UNROLL_ON_GPU
-  for (int h = 0; h < 2; ++h)
+  for (int h = 0; h < columns; ++h)
     if (const int c = rank + h * threads; c < a.dv) o[c * a.at_o.element] = T(sums[h] * inverse);
   if (rank == 0) store_lse(a, at.batch, at.head, i, row.lse(scores.scale_log2));
 }
 
-// A block per row of side S. A thread has one row of the other side at a time, and two columns of the sums, `threads`
-// apart.
-// Precondition: gridDim.x is batch * heads of side S * its rows, at least 1; d and dv are at most 2 threads(c).
+// A block per row of side S. A thread has one row of the other side at a time, and columns of the sums, `threads` apart.
+// Precondition: gridDim.x is batch * heads of side S * its rows, at least 1; d and dv are at most those of the Config.
 template <Side S, class Policy, class T>
 __global__ void __launch_bounds__(Policy::config.threads) attention_gradient_naive(GradientArguments<T> a) {
   constexpr int threads = Policy::config.threads;
-  static_assert(Policy::config.dv <= 2 * threads && Policy::config.d <= 2 * threads);
+  constexpr int columns = Policy::config.d / threads;  // of a sum, per thread
+  static_assert(Policy::config.d == columns * threads && Policy::config.dv == Policy::config.d);
   __shared__ float p_tile[threads], ds_tile[threads];
   const int rank = simt::thread_rank();
   const Meeting<S> at(a, 1);
@@ -77,7 +78,7 @@ __global__ void __launch_bounds__(Policy::config.threads) attention_gradient_nai
   const SideRows<T> own = rows_of<S>(a, at.batch, at.head);
   const Scores<T> scores(a);
   const Keys range = at.range(a, at.first, at.first);
-  float of_x[2] = {0, 0}, of_y[2] = {0, 0};  // dQ, or dK and dV
+  float of_x[columns] = {}, of_y[columns] = {};  // dQ, or dK and dV
   for (int h = 0; h < at.heads(a); ++h) {
     const int head = at.first_head(a) + h;
     const SideRows<T> other = rows_of<Meeting<S>::other>(a, at.batch, at.other_head(a, head));
@@ -98,20 +99,20 @@ __global__ void __launch_bounds__(Policy::config.threads) attention_gradient_nai
       for (int n = 0; n < count; ++n) {
         if (is_masked_p(p_tile[n])) continue;
         RIDGE_UNROLL_ON_GPU
-        for (int half = 0; half < 2; ++half) {
-          const int c = rank + half * threads;
-          if (c < a.d) of_x[half] += ds_tile[n] * static_cast<float>(other.x(first + n)[c * other.x.element]);
+        for (int part = 0; part < columns; ++part) {
+          const int c = rank + part * threads;
+          if (c < a.d) of_x[part] += ds_tile[n] * static_cast<float>(other.x(first + n)[c * other.x.element]);
           if (S == Side::keys && c < a.dv)
-            of_y[half] += p_tile[n] * static_cast<float>(other.y(first + n)[c * other.y.element]);
+            of_y[part] += p_tile[n] * static_cast<float>(other.y(first + n)[c * other.y.element]);
         }
       }
       __syncthreads();
     }
   }
-  const auto store = [&](const Matrix<T>& to, int columns, const float(&sums)[2], float scale) {
+  const auto store = [&](const Matrix<T>& to, int width, const float(&sums)[columns], float scale) {
     RIDGE_UNROLL_ON_GPU
-    for (int half = 0; half < 2; ++half)
-      if (const int c = rank + half * threads; c < columns) to(at.first)[c * to.element] = T(sums[half] * scale);
+    for (int h = 0; h < columns; ++h)
+      if (const int c = rank + h * threads; c < width) to(at.first)[c * to.element] = T(sums[h] * scale);
   };
   if constexpr (S == Side::queries) {
     store({a.grad_q, a.at_grad_q, at.batch, at.head}, a.d, of_x, a.scale);

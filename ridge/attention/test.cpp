@@ -174,7 +174,7 @@ TEST(AttentionPlan, FewQueriesOfFloat32ShareOutTheKeysToo) {
 TEST(AttentionPlan, RefusalsSayWhy) {
   EXPECT_EQ(refusal({.hq = 33, .hkv = 2, .sq = 8, .sk = 8, .d = 64}),
             "attention: hq is 33; it must be a multiple of hkv, the heads of k and v, 2");
-  EXPECT_EQ(refusal({.sq = 8, .sk = 8, .d = 257}), "attention: d is 257; it must be from 1 to 256");
+  EXPECT_EQ(refusal({.sq = 8, .sk = 8, .d = 513}), "attention: d is 513; it must be from 1 to 512");
   EXPECT_EQ(refusal({.sq = 8, .sk = 8, .d = 8, .dtype = f64}),
             "attention: q.dtype is f64; it must be one of f32 f16 bf16");
   EXPECT_EQ(refusal({.sq = 8, .sk = 8, .d = 8, .rule = {.softcap = -1}}),

@@ -4,7 +4,7 @@
 
 namespace ridge::attention_detail {
 
-inline constexpr std::int64_t max_columns = 256;      // of D and Dv
+inline constexpr std::int64_t max_columns = 512;      // of D and Dv
 inline constexpr std::int64_t most_rows = 1ll << 30;  // sums of three positions stay below 2^32: kernels use int
 inline constexpr std::int64_t least_page = 16;        // of a cache: keys of a page
 

@@ -22,9 +22,11 @@ struct Variant {
 // clang-format off
 inline constexpr Variant variants[] = {
     {"naive", "a block per query, three passes over the keys in global memory", true, true,
-     {}, 0.01},
+     {.d = 512, .dv = 512}, 0.01},
     {"tiled", "16x16 scores at a time from shared memory, online softmax: keys are read once", true, true,
      {.algorithm = Algorithm::tiled, .bm = 16, .bn = 16, .threads = 256}, 0.05},
+    {"tiled_512", "the same for heads of more than 256 columns", true, true,
+     {.algorithm = Algorithm::tiled, .bm = 16, .bn = 16, .d = 512, .dv = 512, .threads = 256}, 0.04},
     {"tiled_split", "split-KV: heads that share keys share the 16 rows, and blocks take parts of the keys: few queries fill the device", true, false,
      {.algorithm = Algorithm::tiled, .bm = 16, .bn = 16, .threads = 256, .split = true, .blocks_per_sm = 4}, 0.036},
     {"register_rows_64", "8x4 scores and 8x4 of O in each thread's registers: an element that is read is used 4 or 8 times", true, false,

@@ -232,13 +232,13 @@ inline check::CaseBook book_of(bool log) {
   test("bf16:rows=2,cols=50257:variant=block_16k:backward");
   test("f32:rows=1,cols=140001:variant=strided:backward");
   // Along other axes: rows side by side, with an odd number and an even one, around a block's rows (32, 128, pairs) and
-  // the elements that a thread keeps (32; 256 of a row).
+  // the elements that a thread keeps (16, 8; 128 and 64 of a row).
   for (const char* backward : {"", ":backward"})
     for (const char* type : {"f32", "f16", "bf16", "f64"}) {
       for (const char* rest :
            {"rows=0,cols=5,inner=3", "rows=2,cols=0,inner=3", "rows=2,cols=5,inner=0", "rows=1,cols=1,inner=7",
-            "rows=3,cols=19,inner=130", "rows=3,cols=19,inner=43", "rows=70,cols=9,inner=1", "rows=2,cols=257,inner=66",
-            "rows=2,cols=33,inner=64:warp=64", "rows=2,cols=40,inner=34:place=inplace",
+            "rows=3,cols=19,inner=130", "rows=3,cols=19,inner=43", "rows=70,cols=9,inner=1", "rows=2,cols=129,inner=66",
+            "rows=2,cols=17,inner=64:warp=64", "rows=2,cols=40,inner=34:place=inplace",
             "rows=2,cols=40,inner=34:place=padded", "rows=2,cols=40,inner=34:place=offset",
             "rows=2,cols=40,inner=34:place=strided", "rows=2,cols=40,inner=34:fill=nan",
             "rows=2,cols=40,inner=34:fill=inf"})

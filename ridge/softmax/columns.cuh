@@ -14,10 +14,10 @@ template <class P> struct RowsSideBySide {
   std::int64_t pitch, step;  // between batches, between a row's elements
 };
 
-// A thread's place: V neighbouring rows, and every `parts`-th element of them from `part` on.
-template <class Policy, int V> struct ColumnLane {
+// A thread's place: V neighbouring rows, and every `parts`-th element of them from `part` on, of which it keeps `kept`.
+template <class Policy, int V, bool Backward> struct ColumnLane {
   static constexpr Config c = Policy::config;
-  static constexpr int parts = columns::parts(c), kept = c.in_registers;
+  static constexpr int parts = columns::parts(c), kept = columns::kept(c, Backward);
   int lane, part;
   std::int64_t batch, within;
   bool exists;
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
     softmax_columns(RowsSideBySide<const T> x, RowsSideBySide<T> y, std::int64_t rows, std::int64_t inner,
                     std::int64_t cols, bool log) {
   using X = Compute<T>;
-  using Lane = ColumnLane<Policy, V>;
+  using Lane = ColumnLane<Policy, V, false>;
   using Seen = tile::OnlineSoftmax<X>;
   constexpr int kept = Lane::kept;
   __shared__ Seen shared[Lane::parts][Policy::config.rows * V];
@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
     softmax_gradient_columns(RowsSideBySide<const T> y, RowsSideBySide<const T> dy, RowsSideBySide<T> dx,
                              std::int64_t rows, std::int64_t inner, std::int64_t cols, bool log) {
   using X = Compute<T>;
-  using Lane = ColumnLane<Policy, V>;
+  using Lane = ColumnLane<Policy, V, true>;
   constexpr int kept = Lane::kept;
   __shared__ X shared[Lane::parts][Policy::config.rows * V];
   const Lane lane(rows, inner);

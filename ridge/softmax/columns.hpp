@@ -5,8 +5,10 @@
 
 namespace ridge::softmax_detail::columns {
 
-// The threads that share a row.
+// The threads that share a row, and the elements of it that each keeps in registers: for a gradient half as many, of
+// both tensors.
 constexpr int parts(const Config& c) { return c.threads / c.rows; }
+constexpr int kept(const Config& c, bool backward) { return backward ? c.in_registers / 2 : c.in_registers; }
 
 // Elements of neighbouring rows that a lane has: as many as make 4 bytes, where all rows allow accesses of these.
 inline int width(const SoftmaxProblem& p) {
@@ -43,9 +45,10 @@ inline roofline::Kernel model(const Variant& row, const SoftmaxProblem& p, const
   const Config& c = row.config;
   roofline::Kernel k = kernel_of(row, footprint(row, p, device), p);
   const double per_thread = std::ceil(static_cast<double>(p.cols) / parts(c));
-  if (per_thread > c.in_registers) read_again(k, 1, rows_per_block(c) * width(p), p, device);
-  k.trips = std::ceil(per_thread / c.in_registers) * (per_thread > c.in_registers ? 2 : 1);
-  k.trip_bytes = std::min(per_thread, static_cast<double>(c.in_registers)) * c.threads * width(p) *
+  const double at_a_time = kept(c, p.backward);
+  if (per_thread > at_a_time) read_again(k, 1, rows_per_block(c) * width(p), p, device);
+  k.trips = std::ceil(per_thread / at_a_time) * (per_thread > at_a_time ? 2 : 1);
+  k.trip_bytes = std::min(per_thread, at_a_time) * c.threads * width(p) *
                  static_cast<double>(element_bytes(p)) * (p.backward ? 2 : 1);
   k.tile_efficiency = static_cast<double>(p.cols) / (per_thread * parts(c));
   return k;
