@@ -260,6 +260,11 @@ def gemm(dtype, rng):
             spread = (k + 8) * computed_in(dtype) * (sizes * (np.abs(products) + magnitude) + magnitude * np.abs(by))
             stored = (*stored, None, None, None, gate.T.copy() if layout[1] == "t" else gate)
             yield Case(stored, {"layout": layout, "epilogue": "relu+gate"}, (np.maximum(products, 0) * by,), (spread,))
+    if dtype not in ("i8", "f8e4m3", "f8e5m2"):
+        for of_a, of_b in [((2, 3), (2, 3)), ((2, 3), ()), ((2, 3), (1, 1)), ((1,), (4,)), ((), (2, 1, 2))]:
+            a, b = make(rng, dtype, *of_a, 5, 9), make(rng, dtype, *of_b, 9, 7)
+            bound = (9 + 8) * computed_in(dtype) * (np.abs(double(a)) @ np.abs(double(b)))
+            yield Case((a, b), {}, (double(a) @ double(b),), (bound,))
 
 
 def linear(dtype, rng):

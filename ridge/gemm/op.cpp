@@ -3,6 +3,8 @@
 #include <ridge/gemm/families.hpp>
 #include <ridge/gemm/request.hpp>
 
+#include <algorithm>
+
 namespace ridge {
 
 using namespace gemm_detail;
@@ -50,14 +52,18 @@ template <bool Grouped> static Result<std::vector<TensorType>> infer(Views in, c
   const auto names = request->inputs();
   for (std::size_t i = 0; i < in.size(); ++i) {
     const bool vector = names[i] == "offsets" || (names[i] == "bias" && !Grouped);
-    if (vector ? in[i].rank() != 1 : in[i].rank() != 2 && in[i].rank() != 3)
+    if (vector ? in[i].rank() != 1 : in[i].rank() < 2)
       return Status::invalid(Grouped ? "grouped_gemm" : "gemm", std::string(names[i]) + ".shape", in[i].layout.text(),
-                             vector ? "of 1 axis" : "of 2 axes, or 3 with a batch");
+                             vector ? "of 1 axis" : "of 2 axes, or more with a batch");
   }
   const GemmTensors t = tensors_of(*request, in, {});
   TensorType d{request->out_of(t.a.dtype), {t.a.size(-2), t.b.size(-1)}};
-  if (!Grouped && (t.a.rank() == 3 || t.b.rank() == 3))
-    d.shape.insert(d.shape.begin(), t.a.rank() == 3 ? t.a.size(0) : t.b.size(0));
+  if (Grouped) return std::vector<TensorType>{d};
+  // Batch axes that do not broadcast are refused later, with both shapes.
+  for (int from_last = 3; from_last <= std::max(t.a.rank(), t.b.rank()); ++from_last) {
+    const auto size = [&](const TensorView& v) { return v.rank() >= from_last ? v.size(-from_last) : 1; };
+    d.shape.insert(d.shape.begin(), size(t.a) == 1 ? size(t.b) : size(t.a));
+  }
   return std::vector<TensorType>{d};
 }
 

@@ -10,6 +10,8 @@
 #include <limits>
 #include <span>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 namespace ridge {
 
@@ -32,7 +34,7 @@ struct Dims {
 
 Result<Dims> dims_of(std::string_view argument, const TensorView& v) {
   if (v.rank() != 2 && v.rank() != 3)
-    return Status::invalid("gemm", std::string(argument) + ".shape", v.layout.text(), "of 2 axes, or 3 with a batch");
+    return Status::invalid("gemm", std::string(argument) + ".shape", v.layout.text(), "of 2 axes, or more with a batch");
   return Dims{v.rank() == 3 ? v.size(0) : -1, v.size(-2), v.size(-1)};
 }
 
@@ -88,7 +90,55 @@ static Status check_groups(const GemmTensors& t, const Dims& a, const Dims& b, c
   return {};
 }
 
-Result<GemmProblem> GemmProblem::of(const GemmTensors& t, const GemmScalars& scalars) {
+// A view's axes before its last two.
+static Layout batch_axes(const Layout& layout) {
+  Layout batch = layout;
+  batch.rank = std::max(layout.rank - 2, 0);
+  return batch;
+}
+
+// The tensors with their batch axes, where any has several or is broadcast, as those of D, merged into one.
+static Result<GemmTensors> with_one_batch(GemmTensors t, bool reads_c) {
+  std::vector<std::pair<std::string_view, TensorView*>> views{{"d", &t.d}, {"a", &t.a}, {"b", &t.b}};
+  if (t.c && reads_c) views.emplace_back("c", &*t.c);
+  if (t.residual) views.emplace_back("residual", &*t.residual);
+  if (t.gate) views.emplace_back("gate", &*t.gate);
+  const auto needs_it = [&](const auto& named) {
+    const TensorView& v = *named.second;
+    return v.rank() > 3 || (v.rank() == 3 && v.size(0) == 1 && t.d.rank() == 3 && t.d.size(0) != 1);
+  };
+  if (t.offsets || std::ranges::none_of(views, needs_it)) return t;
+
+  const Layout of_d = batch_axes(t.d.layout);
+  std::vector<Layout> batches;
+  for (const auto& [name, view] : views) {
+    TensorView leading = *view;
+    leading.layout = batch_axes(view->layout);
+    batches.push_back(broadcast_to(leading, of_d).layout);
+    if (view->rank() < 2 || !batches.back().same_shape(of_d))
+      return Status::invalid("gemm", std::string(name) + ".shape", view->layout.text(),
+                             "of 2 axes, behind batch axes that broadcast to those of d, " + t.d.layout.text());
+  }
+  collapse(batches);
+  if (batches[0].rank > 1)
+    return Status::invalid("gemm", "the batch", "of " + std::to_string(of_d.rank) + " axes, which do not lie alike",
+                           "one that merges into a single axis in all tensors: copy the one that is broadcast or strided");
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    const Layout was = views[i].second->layout;
+    Layout& layout = views[i].second->layout;
+    layout = Layout{};
+    layout.rank = 3;
+    layout.shape = {of_d.count(), was.shape[was.rank - 2], was.shape[was.rank - 1]};
+    layout.stride = {batches[i].rank == 1 ? batches[i].stride[0] : 0, was.stride[was.rank - 2],
+                     was.stride[was.rank - 1]};
+  }
+  return t;
+}
+
+Result<GemmProblem> GemmProblem::of(const GemmTensors& given, const GemmScalars& scalars) {
+  const auto merged = with_one_batch(given, scalars.beta != 0);
+  if (!merged) return merged.error();
+  const GemmTensors& t = *merged;
   auto a = dims_of("a", t.a), b = dims_of("b", t.b), d = dims_of("d", t.d);
   if (!a) return a.error();
   if (!b) return b.error();

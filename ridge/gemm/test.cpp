@@ -119,6 +119,37 @@ TEST(Gemm, AnOperandWithoutABatchIsShared) {
   EXPECT_EQ(d, (std::vector<float>{4, 5, 10, 11, 8, 10, 20, 22}));
 }
 
+TEST(Gemm, SeveralBatchAxesMerge) {
+  Small s;
+  std::vector<float> a, b{1, 0, 0, 1, 1, 1}, d(24), c(24, 1.0f), want;
+  for (int batch = 0; batch < 6; ++batch)
+    for (const float x : s.a) a.push_back(x + static_cast<float>(batch));
+  for (int batch = 0; batch < 6; ++batch)
+    for (const float x : {4.0f, 5.0f, 10.0f, 11.0f}) want.push_back(x + 2 * static_cast<float>(batch));
+  const TensorView A = view(a.data(), {3, 2, 2, 3}), D = view(d.data(), {3, 2, 2, 2});
+  gemm(A, s.B, D);  // B is shared
+  EXPECT_EQ(d, want);
+  gemm(A, view(b.data(), {1, 1, 3, 2}), D);
+  EXPECT_EQ(d, want);
+  GemmTensors t{.a = A, .b = s.B, .d = D, .c = view(c.data(), {3, 2, 2, 2})};
+  const auto problem = GemmProblem::of(t, {.beta = -1});
+  ASSERT_TRUE(problem.ok());
+  EXPECT_EQ(problem->batch, 6);
+  ASSERT_TRUE(plan_gemm(*problem, cpu())->run(t).ok());
+  for (std::size_t i = 0; i < d.size(); ++i) EXPECT_EQ(d[i], want[i] - 1);
+  std::vector<float> several(8);  // a batch of 1 is broadcast, as no batch is
+  gemm(view(a.data(), {1, 2, 3}), view(a.data(), {2, 3, 2}), view(several.data(), {2, 2, 2}));
+  EXPECT_EQ(several[0], 1 * a[0] + 2 * a[2] + 3 * a[4]);
+  EXPECT_EQ(several[4], 1 * a[6] + 2 * a[8] + 3 * a[10]);
+
+  const auto why = [](const GemmTensors& wrong) { return std::string(GemmProblem::of(wrong).error().message()); };
+  EXPECT_EQ(why({.a = A, .b = view(a.data(), {2, 3, 2}), .d = D}),
+            "gemm: the batch is of 2 axes, which do not lie alike; it must be one that merges into a single axis in all "
+            "tensors: copy the one that is broadcast or strided");
+  EXPECT_EQ(why({.a = A, .b = view(a.data(), {4, 3, 2}), .d = D}),
+            "gemm: b.shape is 4x3x2; it must be of 2 axes, behind batch axes that broadcast to those of d, 3x2x2x2");
+}
+
 TEST(Gemm, ShapesThatDoNotFitAreRefused) {
   Small s;
   const auto why = [](const GemmTensors& t, const GemmScalars& scalars = {}) {

@@ -432,7 +432,7 @@ def _through_activation(call, g, inputs):
 @formula("gemm", keep=("a", "b", "c", "bias", "residual", "gate"))
 def _(call, dd):
     """d = scale * (act(alpha * op(a) op(b) + beta * c + bias) [* alpha * op(a) op(gate)] + residual), in the axes of d:
-    [batch,] m, n."""
+    [batches,] m, n."""
     a, b, options = call.a, call.b, call.options
     gemm = _ridge("gemm")
     layout = options.get("layout") or "nn"
@@ -467,7 +467,7 @@ def _(call, dd):
                 if ta
                 else _product(g, b, a.dtype, layout="n" + ("n" if tb else "t"), **rest)
             )
-            da = da.sum(0) if da.dim() > a.dim() else da
+            da = da.sum_to_size(a.shape)
             gradients["a"] = gradients["a"] + da if "a" in gradients else da
         if call.needs[name]:  # op(a)^T g as [k, n], or its transpose g^T op(a) as [n, k]
             db = (
@@ -475,7 +475,7 @@ def _(call, dd):
                 if tb
                 else _product(a, g, a.dtype, layout=("n" if ta else "t") + "n", **rest)
             )
-            gradients[name] = db.sum(0) if db.dim() > b.dim() else db
+            gradients[name] = db.sum_to_size(b.shape)
     return gradients
 
 
