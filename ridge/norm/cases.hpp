@@ -26,9 +26,17 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   if (!request) return request.error();
   std::vector<TensorType> types;
   for (std::string_view name : listed(c, "inputs", request->inputs()))
-    types.push_back(name == "gamma" || name == "beta" ? TensorType{c.dtype, {c.dim("cols")}}
-                                                      : TensorType{c.dtype, {c.dim("rows"), c.dim("cols")}});
+    types.push_back((name == "gamma" || name == "beta") && request->axes == 1
+                        ? TensorType{c.dtype, {c.dim("cols")}}
+                        : TensorType{c.dtype, {c.dim("rows"), c.dim("cols")}});
   return types;
+}
+
+// The tensors as rows of one axis: with axes=2, all of a matrix is one row.
+inline std::vector<check::HostTensor> as_rows(const check::Case& c, std::vector<check::HostTensor> in) {
+  if (request_of(c.op, c.operator_options())->axes == 1) return in;
+  for (check::HostTensor& t : in) t.type.shape = {1, t.rows() * t.cols()};
+  return in;
 }
 
 // Errors in units of the roundoff u of the type computed in. A sum of n terms errs by at most `summed` u times their
@@ -259,7 +267,8 @@ inline std::vector<check::Expected> backward_oracle(const check::Case& c, const 
 inline std::vector<check::Expected> oracle_of(const check::Case& c, const std::vector<check::HostTensor>& in,
                                               const Roundings& r) {
   const Request request = *request_of(c.op, c.operator_options());
-  return request.backward ? backward_oracle(c, request, in, r) : forward_oracle(c, request, in, r);
+  const auto rows = as_rows(c, in);
+  return request.backward ? backward_oracle(c, request, rows, r) : forward_oracle(c, request, rows, r);
 }
 inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
   return oracle_of(c, in, Roundings(c.dtype));
@@ -386,6 +395,8 @@ inline check::CaseBook book_of(const std::string& op) {
     for (const char* size : {"rows=9,cols=33", "rows=3,cols=1000"})
       for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":" + size + ":warp=64" + backward);
     test(std::string("f32:rows=5,cols=100:eps=0.5") + backward);
+    for (const char* size : {"rows=5,cols=33", "rows=1,cols=1", "rows=0,cols=4", "rows=4,cols=0"})
+      for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":" + size + ":axes=2" + backward);
     test(std::string("f64:rows=1,cols=17:eps=0:fill=lowest") + backward);  // a sum beyond the type, and no variance
     test(std::string("bf16:rows=9,cols=72:fill=nan") + backward);
   }

@@ -1,4 +1,5 @@
 // The norms by name.
+#include <ridge/core/axes.hpp>
 #include <ridge/core/op.hpp>
 #include <ridge/norm/families.hpp>
 #include <ridge/norm/request.hpp>
@@ -50,6 +51,40 @@ static std::optional<TensorView> view_if(Views views, const Names& names, std::s
   return found ? std::optional(*found) : std::nullopt;
 }
 
+static bool is_parameter(std::string_view name) {
+  return name == "gamma" || name == "beta" || name == "dgamma" || name == "dbeta";
+}
+
+// The views with the axes that a row is made of merged into one; refuses strides that do not allow it. Parameters have
+// those axes alone, and x's sizes there.
+static Result<std::vector<TensorView>> with_one_row_axis(std::string_view op, const Names& names, Views views, int axes,
+                                                         const TensorView& x) {
+  std::vector<TensorView> merged(views.begin(), views.end());
+  const AxisSet last{((1u << axes) - 1) << (x.rank() - axes)};
+  for (std::size_t i = 0; axes > 1 && i < merged.size(); ++i) {
+    TensorView& v = merged[i];
+    const std::string shape = std::string(names[i]) + ".shape", text = v.layout.text();
+    const bool of_rows = !is_parameter(names[i]);
+    if (of_rows && v.rank() != x.rank())
+      return Status::invalid(op, shape, text, "that of x, " + x.layout.text());
+    const Layout row = of_rows ? within(v.layout, last) : v.layout;
+    if (!row.same_shape(within(x.layout, last)))
+      return Status::invalid(op, shape, text, "x's last " + std::to_string(axes) + " axes, " +
+                                                  Layout::contiguous(std::span(x.layout.shape.data() + x.rank() - axes,
+                                                                               static_cast<std::size_t>(axes)))
+                                                      .text());
+    Layout one = row;
+    collapse(std::span(&one, 1));
+    if (one.rank > 1)
+      return Status::invalid(op, shape, text, "contiguous in its last " + std::to_string(axes) + " axes");
+    const std::int64_t cols = row.count(), step = one.rank == 1 ? one.stride[0] : 1;
+    v.layout = of_rows ? without(v.layout, last) : Layout{};
+    v.layout.shape[v.layout.rank] = cols;
+    v.layout.stride[v.layout.rank++] = step;
+  }
+  return merged;
+}
+
 static NormTensors forward_of(const Named& n, Views in, Views out) {
   return {.x = in[0],
           .residual = view_if(in, n.inputs, "residual"),
@@ -75,11 +110,14 @@ template <Op O> static Result<std::vector<TensorType>> infer(Views in, const Opt
   if (shape.rank < 1)
     return Status::invalid(info<O>().name, std::string(names->inputs[0]) + ".shape", "scalar", "of at least one axis");
   std::vector<TensorType> types;
-  for (std::string_view name : names->outputs) {
-    const bool is_parameter = name == "dgamma" || name == "dbeta";
+  const int axes = names->request.axes;
+  if (axes > shape.rank)
+    return Status::invalid(info<O>().name, "axes", std::to_string(axes),
+                           "from 1 to " + std::to_string(shape.rank) + ", the number of x's axes");
+  for (std::string_view name : names->outputs)
     types.push_back(
-        {in[0].dtype, {shape.shape.begin() + (is_parameter ? shape.rank - 1 : 0), shape.shape.begin() + shape.rank}});
-  }
+        {in[0].dtype,
+         {shape.shape.begin() + (is_parameter(name) ? shape.rank - axes : 0), shape.shape.begin() + shape.rank}});
   return types;
 }
 
@@ -89,16 +127,25 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
   auto names = named<O>(options, in.size());
   if (!names) return names.error();
   const Request& r = names->request;
-  auto problem = r.backward ? NormProblem::of(r.norm, r.eps, backward_of(*names, in, out))
-                            : NormProblem::of(r.norm, r.eps, forward_of(*names, in, out));
+  const auto x = with_one_row_axis(info<O>().name, names->inputs, in, r.axes, in[0]),
+             y = with_one_row_axis(info<O>().name, names->outputs, out, r.axes, in[0]);
+  if (!x) return x.error();
+  if (!y) return y.error();
+  auto problem = r.backward ? NormProblem::of(r.norm, r.eps, backward_of(*names, *x, *y))
+                            : NormProblem::of(r.norm, r.eps, forward_of(*names, *x, *y));
   if (!problem) return as_asked(info<O>().name, *names, problem.error());
   problem->accumulate = r.accumulate;
   auto plan = plan_norm(*problem, device, {.variant = std::string(options.text("variant"))});
   if (!plan) return as_asked(info<O>().name, *names, plan.error());
   return make_op_plan(std::move(*plan),
-                      [n = *names](const NormPlan& p, Views x, Views y, Workspace workspace, Stream stream) {
-                        const Status done = n.request.backward ? p.run(backward_of(n, x, y), workspace, stream)
-                                                               : p.run(forward_of(n, x, y), workspace, stream);
+                      [n = *names](const NormPlan& p, Views in, Views out, Workspace workspace, Stream stream) {
+                        const int axes = n.request.axes;
+                        const auto x = with_one_row_axis(info<O>().name, n.inputs, in, axes, in[0]),
+                                   y = with_one_row_axis(info<O>().name, n.outputs, out, axes, in[0]);
+                        if (!x) return x.error();
+                        if (!y) return y.error();
+                        const Status done = n.request.backward ? p.run(backward_of(n, *x, *y), workspace, stream)
+                                                               : p.run(forward_of(n, *x, *y), workspace, stream);
                         return as_asked(info<O>().name, n, done);
                       });
 }
@@ -111,13 +158,14 @@ template <Op O> static OpInfo make_info() {
   return {.name = name,
           .family = "norm",
           .summary = layer   ? added ? "sum = x + residual, y = (sum - mean) / sqrt(variance + eps) * gamma + beta"
-                                     : "y = (x - mean) / sqrt(variance + eps) * gamma + beta, over the last axis"
+                                     : "y = (x - mean) / sqrt(variance + eps) * gamma + beta, over the last axes"
                      : added ? "sum = x + residual, y = sum / sqrt(mean of squares + eps) * gamma + beta"
-                             : "y = x / sqrt(mean of squares + eps) * gamma + beta, over the last axis",
+                             : "y = x / sqrt(mean of squares + eps) * gamma + beta, over the last axes",
           .inputs = plain.inputs(),
           .outputs = plain.outputs(),
           .dtypes = {f32, f16, bf16, f64},
-          .options = {{"eps", "float", "added inside the root", "1e-5"},
+          .options = {{"axes", "integer", "the last axes that a row is made of, as gamma and beta are", "1"},
+                      {"eps", "float", "added inside the root", "1e-5"},
                       {"backward", "0|1",
                        added ? "takes dy, sum, [gamma], [dsum] and gives dx, [dgamma], [dbeta]"
                              : "takes dy, x, [gamma] and gives dx, [dgamma], [dbeta]",

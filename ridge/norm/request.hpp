@@ -1,4 +1,4 @@
-// A request for an operator of this family by name: the operator, and its options backward, eps and accumulate.
+// A request for an operator of this family by name: the operator, and its options axes, backward, eps and accumulate.
 #pragma once
 #include <ridge/core/options.hpp>
 #include <ridge/norm/norm.hpp>
@@ -14,6 +14,7 @@ struct Request {
   Norm norm = Norm::layer;
   bool added = false, backward = false;
   double eps = 1e-5;
+  int axes = 1;  // the last ones, of which a row is made
   Accumulate accumulate = Accumulate::plain;
 
   // All tensors that can be given and asked for; op.cpp lists those that are optional.
@@ -31,6 +32,11 @@ inline Result<Request> request_of(std::string_view op, const Options& options) {
   Request r{.norm = op.ends_with("layer_norm") ? Norm::layer : Norm::rms, .added = op.starts_with("add_")};
   auto backward = options.flag(op, "backward");
   if (!backward) return backward.error();
+  const auto axes = options.integer(op, "axes", 1);
+  if (!axes) return axes.error();
+  if (*axes < 1 || *axes > max_rank)
+    return Status::invalid(op, "axes", std::to_string(*axes), "from 1 to the number of x's axes");
+  r.axes = static_cast<int>(*axes);
   auto eps = options.real(op, "eps", r.eps);
   if (!eps) return eps.error();
   r.backward = *backward;

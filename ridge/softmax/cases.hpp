@@ -10,11 +10,18 @@
 
 namespace ridge::softmax_detail {
 
+// The axis that is summed over, counted from the first.
+inline Result<int> axis_of_case(const check::Case& c, int rank) {
+  const auto axis = c.options.integer(c.op, "axis", -1);
+  return axis ? axis_of(c.op, *axis, rank) : axis.error();
+}
+
 inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   auto backward = c.options.flag(c.op, "backward");
   if (!backward) return backward.error();
   std::vector<std::int64_t> shape{c.dim("rows"), c.dim("cols")};
   if (c.has("inner")) shape.push_back(c.dim("inner"));
+  if (const auto axis = axis_of_case(c, static_cast<int>(shape.size())); !axis) return axis.error();
   return std::vector<TensorType>(*backward ? 2 : 1, {c.dtype, shape});
 }
 
@@ -22,11 +29,10 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
 inline std::vector<double> reordered(const check::Case& c, const TensorType& type, const std::vector<double>& values,
                                      bool back) {
   const auto& shape = type.shape;
-  const std::int64_t given = *c.options.integer(c.op, "axis", -1), rank = static_cast<std::int64_t>(shape.size());
-  const auto axis = static_cast<std::size_t>(given < 0 ? given + rank : given);
+  const auto axis = static_cast<std::size_t>(*axis_of_case(c, static_cast<int>(shape.size())));
   std::size_t outer = 1, inner = 1;
-  for (std::size_t i = 0; i < shape.size(); ++i)
-    (i < axis ? outer : i > axis ? inner : outer) *= i == axis ? 1 : static_cast<std::size_t>(shape[i]);
+  for (std::size_t i = 0; i < axis; ++i) outer *= static_cast<std::size_t>(shape[i]);
+  for (std::size_t i = axis + 1; i < shape.size(); ++i) inner *= static_cast<std::size_t>(shape[i]);
   const auto cols = static_cast<std::size_t>(shape[axis]);
   std::vector<double> moved(values.size());
   for (std::size_t o = 0, n = 0; o < outer; ++o)
@@ -40,10 +46,9 @@ inline std::vector<double> reordered(const check::Case& c, const TensorType& typ
 }
 // The tensor with that axis as the last one, as rows.
 inline check::HostTensor as_rows(const check::Case& c, const check::HostTensor& t) {
-  const std::int64_t given = *c.options.integer(c.op, "axis", -1), rank = static_cast<std::int64_t>(t.type.shape.size());
   std::vector<std::int64_t> shape = t.type.shape;
-  std::rotate(shape.begin() + (given < 0 ? given + rank : given), shape.begin() + (given < 0 ? given + rank : given) + 1,
-              shape.end());
+  const auto axis = shape.begin() + *axis_of_case(c, static_cast<int>(shape.size()));
+  std::rotate(axis, axis + 1, shape.end());
   return {{t.type.dtype, shape}, reordered(c, t.type, t.values, false)};
 }
 

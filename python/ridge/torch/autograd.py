@@ -184,7 +184,7 @@ def _norm(call, dy, x, dsum=None, of=None):
     wanted = ["dx"] + [f"d{vector}" for vector in ("gamma", "beta") if call.needs[vector]]
     more = () if dsum is None else (dsum,)
     gradients = _ridge((of or call.op) + "_backward")(
-        dy, x, call.gamma, *more, eps=call.options.get("eps"), outputs=",".join(wanted)
+        dy, x, call.gamma, *more, eps=call.options.get("eps"), axes=call.options.get("axes"), outputs=",".join(wanted)
     )
     return {name[1:]: gradient for name, gradient in zip(wanted, gradients)}
 

@@ -164,42 +164,44 @@ def packed_gate(node, training):
 # ---- norms -----------------------------------------------------------------------------------------------------------
 
 
-def _norm(op, eps, *tensors):
+def _norm(op, axes, eps, *tensors):
     """Of x or of x + residual, gamma and beta; with a residual the sum, too."""
-    return getattr(torch.ops.ridge, op)(*tensors, eps=eps)
+    return getattr(torch.ops.ridge, op)(*tensors, axes=axes, eps=eps)
 
 
-def _torch_norm(op, eps, x, *others):
+def _torch_norm(op, axes, eps, x, *others):
     """Without the sum before it, which Inductor makes in the norm's kernel: its bytes are not counted here."""
     gamma, beta = others[-2:]
     if op.endswith("rms_norm"):
-        return F.rms_norm(x, x.shape[-1:], gamma, eps)
-    return F.layer_norm(x, x.shape[-1:], gamma, beta, eps)
+        return F.rms_norm(x, x.shape[-axes:], gamma, eps)
+    return F.layer_norm(x, x.shape[-axes:], gamma, beta, eps)
 
 
-def _norm_match(op, nodes, x, gamma, beta, eps):
+def _norm_match(op, nodes, x, gamma, beta, eps, axes=1):
     parameters = [p for p in (gamma, beta) if p is not None]
     check(x, nodes[-1], *parameters)
     # Ridge's call stands where the sum stood, which others may use. What is computed after that is not there yet.
     if name(x) == "add" and not graph.writes(x) and all(p.op == "placeholder" for p in parameters):
         a, b = arguments(x).get("input"), arguments(x).get("other")
-        if arguments(x).get("alpha", 1) == 1 and are_alike(a, b) and are_alike(a, x):
-            inputs = (f"add_{op}", eps, a, b, gamma, beta)
+        merges = axes == 1 or all(graph.is_contiguous(t) for t in (a, b) if value(t) is not None)
+        if arguments(x).get("alpha", 1) == 1 and are_alike(a, b) and are_alike(a, x) and merges:
+            inputs = (f"add_{op}", axes, eps, a, b, gamma, beta)
             yield Match(f"add_{op}", (x, *nodes), inputs, _norm, _torch_norm, sums=(x,))
-    yield Match(op, nodes, (op, eps, x, gamma, beta), _norm, _torch_norm)
+    yield Match(op, nodes, (op, axes, eps, x, gamma, beta), _norm, _torch_norm)
 
 
 def norm(node, training):
-    """layer_norm and rms_norm of the last axis, and the sum before them."""
+    """layer_norm and rms_norm, and the sum before them."""
     if name(node) not in ("layer_norm", "rms_norm"):
         return
     given = arguments(node)
-    if len(given["normalized_shape"]) != 1:
-        raise Unfit("it is over several axes")
     x, gamma, beta, eps = given["input"], given.get("weight"), given.get("bias"), given.get("eps")
+    axes = len(given["normalized_shape"])
+    if axes > 1 and not all(graph.is_contiguous(t) for t in (x, gamma, beta) if t is not None):
+        raise Unfit("it is over several axes of a tensor that is not contiguous")
     if eps is None:  # an RMS norm's is that of the type in which PyTorch computes
         eps = 1e-5 if name(node) == "layer_norm" else torch.finfo(torch.float32).eps
-    yield from _norm_match(name(node), (node,), x, gamma, beta, eps)
+    yield from _norm_match(name(node), (node,), x, gamma, beta, eps, axes)
 
 
 def _unconverted(node):
