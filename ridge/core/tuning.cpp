@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <memory>
 #include <utility>
 
 #include <fcntl.h>
@@ -133,13 +134,19 @@ Result<const Tuning*> Tuning::from_environment() {
     Result<Tuning> tuning{Tuning{}};
     bool on = false;
   };
-  static const Read once = [] {
+  // Read once, without a lock: a child that was forked meanwhile would wait for it for ever. Two threads may both read;
+  // the first one's is kept.
+  static std::atomic<const Read*> known{nullptr};
+  const Read* read = known.load(std::memory_order_acquire);
+  if (!read) {
     const auto mode = tuning_mode();
-    if (!mode) return Read{mode.error(), true};
-    return *mode == TuneMode::off ? Read{} : Read{kept(*mode), true};
-  }();
-  if (!once.tuning) return once.tuning.error();
-  return once.on ? &once.tuning.value() : nullptr;
+    auto mine = std::make_unique<const Read>(!mode                    ? Read{mode.error(), true}
+                                             : *mode == TuneMode::off ? Read{}
+                                                                      : Read{kept(*mode), true});
+    if (known.compare_exchange_strong(read, mine.get(), std::memory_order_acq_rel)) read = mine.release();
+  }
+  if (!read->tuning) return read->tuning.error();
+  return read->on ? &read->tuning.value() : nullptr;
 }
 
 std::string Tuning::text() const {
