@@ -579,7 +579,7 @@ def graphs_for(function, *calls):
 def test_one_graph_for_all_sizes():
     sizes = ((3, 4, 5), (7, 4, 9), (30, 50, 20))
     assert graphs_for(layer, *((torch.randn(m, k), torch.randn(k, n), torch.randn(n)) for m, k, n in sizes)) == 1
-    for function in (lambda x: torch.ops.ridge.permute(x, axes="2,0,1"), lambda x: torch.ops.ridge.sum(x, axis="-1")):
+    for function in (lambda x: torch.ops.ridge.permute(x, axes="2,0,1"), lambda x: torch.ops.ridge.sum(x, axis=-1)):
         assert graphs_for(function, *((torch.randn(*s),) for s in sizes)) == 1
     attend = lambda x: torch.ops.ridge.attention(x, x, x, causal="upper_left")[0]  # noqa: E731
     assert graphs_for(attend, *((torch.randn(2, *s),) for s in sizes)) == 1

@@ -82,10 +82,34 @@ def test_vmap_is_one_call_after_another(op, inputs, options):
             torch.testing.assert_close(got, torch.stack(want), equal_nan=True)
 
 
-@pytest.mark.parametrize("name", ["softmax", "log_softmax", "layer_norm", "rms_norm"])
-def test_a_batch_is_no_axis_of_scalars(name):
-    with pytest.raises(ValueError, match=f"{name}: x.shape"):
-        torch.func.vmap(getattr(ridge.torch, name))(torch.randn(5))
+@pytest.mark.parametrize(
+    "name, options, own, why",
+    [
+        ("softmax", {}, (), "x.shape"),
+        ("layer_norm", {}, (), "x.shape"),
+        ("softmax", {"axis": -2}, (3,), "axis is -2"),
+        ("sum", {"axis": -2}, (3,), "axis is -2"),
+        ("sum", {"axis": [0, -2], "keepdims": True}, (3,), "axis is 0,-2"),
+        ("argmax", {"axis": 1}, (3,), "axis is 1"),
+        ("layer_norm", {"axes": 2}, (3,), "axes is 2"),
+    ],
+)
+def test_a_batch_is_no_axis_of_what_is_in_it(name, options, own, why):
+    with pytest.raises(ValueError, match=f"{name}: {why}"):
+        torch.func.vmap(lambda x: getattr(torch.ops.ridge, name)(x, **options))(torch.randn(5, *own))
+
+
+@pytest.mark.parametrize("turn", [lambda y: y.transpose(1, 2).reshape(2, -1), lambda y: y.sum(1), lambda y: y.mT])
+@pytest.mark.parametrize("name", ["gemm", "layer_norm"])
+def test_gradients_that_lie_otherwise(name, turn):
+    """Of operators that merge axes: an upstream gradient is permuted, or repeated without a copy."""
+    x = torch.randn(2, 3, 4, 5, requires_grad=True)
+    w = torch.randn(2, 3, 5, 6) if name == "gemm" else torch.randn(4, 5)
+    ours = torch.ops.ridge.gemm(x, w) if name == "gemm" else torch.ops.ridge.layer_norm(x, w, axes=2)
+    theirs = x @ w if name == "gemm" else torch.nn.functional.layer_norm(x, (4, 5), w)
+    again = torch.randn(turn(theirs).shape)
+    found, expected = (torch.autograd.grad((turn(y) * again).sum(), x)[0] for y in (ours, theirs))
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_jacobians_of_reverse_mode():

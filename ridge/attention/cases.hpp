@@ -35,7 +35,7 @@ inline check::CaseBook book() {
                            "b=1,hq=1,hkv=1,sq=20,sk=70,d=129",     "b=1,hq=1,hkv=1,sq=66,sk=67,d=255",
                            "b=1,hq=1,hkv=1,sq=9,sk=130,d=256",     "b=1,hq=2,hkv=1,sq=33,sk=40,d=192,dv=128",
                            "b=1,hq=1,hkv=1,sq=20,sk=70,d=8,dv=72", "b=1,hq=1,hkv=1,sq=70,sk=30,d=40,dv=1",
-                           "b=1,hq=1,hkv=1,sq=3,sk=70,d=4,dv=256",  "b=1,hq=1,hkv=1,sq=17,sk=33,d=257",
+                           "b=1,hq=1,hkv=1,sq=3,sk=70,d=4,dv=256", "b=1,hq=1,hkv=1,sq=17,sk=33,d=257",
                            "b=1,hq=2,hkv=1,sq=9,sk=40,d=512",      "b=1,hq=1,hkv=1,sq=5,sk=20,d=24,dv=511"})
     for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":" + size + ":lse");
   test("f16:b=2,hq=4,hkv=2,sq=70,sk=130,d=64:lse");
@@ -151,9 +151,8 @@ inline check::CaseBook book() {
         "b=2,hq=6,hkv=3,sq=16,sk=15,d=8", "b=1,hq=1,hkv=1,sq=63,sk=64,d=40", "b=1,hq=1,hkv=1,sq=64,sk=65,d=63",
         "b=1,hq=2,hkv=1,sq=65,sk=63,d=64", "b=1,hq=1,hkv=1,sq=33,sk=70,d=65", "b=1,hq=1,hkv=1,sq=66,sk=31,d=127",
         "b=1,hq=1,hkv=1,sq=31,sk=33,d=129", "b=1,hq=1,hkv=1,sq=34,sk=32,d=256", "b=1,hq=2,hkv=1,sq=9,sk=12,d=512",
-        "b=1,hq=1,hkv=1,sq=7,sk=5,d=260,dv=40",
-        "b=1,hq=2,hkv=1,sq=20,sk=30,d=192,dv=128", "b=1,hq=1,hkv=1,sq=20,sk=70,d=8,dv=72",
-        "b=1,hq=1,hkv=1,sq=70,sk=30,d=40,dv=1"})
+        "b=1,hq=1,hkv=1,sq=7,sk=5,d=260,dv=40", "b=1,hq=2,hkv=1,sq=20,sk=30,d=192,dv=128",
+        "b=1,hq=1,hkv=1,sq=20,sk=70,d=8,dv=72", "b=1,hq=1,hkv=1,sq=70,sk=30,d=40,dv=1"})
     for (const char* type : {"f32", "bf16"}) backward(std::string(type) + ":" + size);
   backward("f16:b=1,hq=4,hkv=2,sq=70,sk=40,d=64:causal");
   for (const char* type : {"f32", "bf16"}) {

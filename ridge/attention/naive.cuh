@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(Policy::config.threads) attention_naive(Argume
   if (rank == 0) store_lse(a, at.batch, at.head, i, row.lse(scores.scale_log2));
 }
 
-// A block per row of side S. A thread has one row of the other side at a time, and columns of the sums, `threads` apart.
+// A block per row of side S. A thread has one row of the other side at a time, and columns of the sums, a block apart.
 // Precondition: gridDim.x is batch * heads of side S * its rows, at least 1; d and dv are at most those of the Config.
 template <Side S, class Policy, class T>
 __global__ void __launch_bounds__(Policy::config.threads) attention_gradient_naive(GradientArguments<T> a) {

@@ -38,6 +38,7 @@ std::string AxisSet::text() const {
   std::string text;
   for (int axis = 0; axis < max_rank; ++axis)
     if (contains(axis)) text += (text.empty() ? "" : ",") + std::to_string(axis);
+  if (bits & no_axis) text += text.empty() ? "none" : ",none";
   return text;
 }
 

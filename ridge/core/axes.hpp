@@ -11,9 +11,11 @@ namespace ridge {
 
 struct AxisSet {
   std::uint32_t bits = 0;  // bit i: axis i, counted from the first
+  static constexpr std::uint32_t no_axis = 1u << 31;
+  // Counted from the first. What is none, such as -1, is kept as no_axis, which every operator refuses.
   static constexpr AxisSet of(std::initializer_list<int> axes) {
     AxisSet set;
-    for (int axis : axes) set.bits |= 1u << axis;
+    for (int axis : axes) set.bits |= axis >= 0 && axis < max_rank ? 1u << axis : no_axis;
     return set;
   }
   constexpr bool contains(int axis) const { return bits >> axis & 1; }

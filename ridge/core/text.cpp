@@ -1,5 +1,6 @@
 #include <ridge/core/text.hpp>
 
+#include <atomic>
 #include <cstdarg>
 #include <cstdio>
 
@@ -19,7 +20,12 @@ class CLocale {
 
  private:
   static locale_t c_locale() {
-    static const locale_t made = newlocale(LC_ALL_MASK, "C", nullptr);
+    static std::atomic<locale_t> known{};  // not by a static's guard, which a fork meanwhile would leave locked
+    locale_t made = known.load(std::memory_order_acquire);
+    if (made) return made;
+    const locale_t mine = newlocale(LC_ALL_MASK, "C", nullptr);
+    if (known.compare_exchange_strong(made, mine, std::memory_order_acq_rel)) return mine;
+    if (mine) freelocale(mine);
     return made;
   }
   locale_t before_;

@@ -7,8 +7,8 @@
 //           transposed view of what is stored, `transposed(b)` of b [N, K]. The layouts nn, nt, tn, tt of the BLAS are:
 //             n: stored as it is used,       A [M, K] with rows of K elements, B [K, N] with rows of N
 //             t: stored transposed,          A [K, M] with rows of M elements, B [N, K] with rows of K
-//           Batch axes come first and broadcast as in NumPy; several must merge into one in all tensors, as contiguous
-//           ones do. Any sizes, any strides, any alignment. The fast path needs operands contiguous along one of the
+//           Batch axes come first; a tensor has those of D, or is broadcast along all of them; several must merge into
+//           one. Any sizes, any strides, any alignment. The fast path needs operands contiguous along one of the
 //           two axes, with 16-byte aligned rows; others are correct but slower. On Hopper a plan may ask for
 //           workspace, into which it first copies such operands in the layout that its tensor cores read.
 //           bias is [N] (along N: one value per column) or [M, 1] (along M: one per row).

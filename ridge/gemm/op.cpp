@@ -52,9 +52,11 @@ template <bool Grouped> static Result<std::vector<TensorType>> infer(Views in, c
   const auto names = request->inputs();
   for (std::size_t i = 0; i < in.size(); ++i) {
     const bool vector = names[i] == "offsets" || (names[i] == "bias" && !Grouped);
-    if (vector ? in[i].rank() != 1 : in[i].rank() < 2)
+    if (vector ? in[i].rank() != 1 : in[i].rank() < 2 || (Grouped && in[i].rank() > 3))
       return Status::invalid(Grouped ? "grouped_gemm" : "gemm", std::string(names[i]) + ".shape", in[i].layout.text(),
-                             vector ? "of 1 axis" : "of 2 axes, or more with a batch");
+                             vector    ? "of 1 axis"
+                             : Grouped ? "of 2 axes, or 3 where it has a matrix for each group"
+                                       : "of 2 axes, or more with a batch");
   }
   const GemmTensors t = tensors_of(*request, in, {});
   TensorType d{request->out_of(t.a.dtype), {t.a.size(-2), t.b.size(-1)}};

@@ -34,7 +34,8 @@ struct Dims {
 
 Result<Dims> dims_of(std::string_view argument, const TensorView& v) {
   if (v.rank() != 2 && v.rank() != 3)
-    return Status::invalid("gemm", std::string(argument) + ".shape", v.layout.text(), "of 2 axes, or more with a batch");
+    return Status::invalid("gemm", std::string(argument) + ".shape", v.layout.text(),
+                           "of 2 axes, or more with a batch");
   return Dims{v.rank() == 3 ? v.size(0) : -1, v.size(-2), v.size(-1)};
 }
 
@@ -119,17 +120,22 @@ static Result<GemmTensors> with_one_batch(GemmTensors t, bool reads_c) {
       return Status::invalid("gemm", std::string(name) + ".shape", view->layout.text(),
                              "of 2 axes, behind batch axes that broadcast to those of d, " + t.d.layout.text());
   }
+  const std::int64_t batch = of_d.count();
+  for (std::size_t i = 0; batch > 0 && i < views.size(); ++i) {
+    Layout both[] = {of_d, batches[i]};
+    collapse(both);
+    if (both[0].rank > 1)
+      return Status::invalid("gemm", std::string(views[i].first) + ".shape", views[i].second->layout.text(),
+                             "one whose batch axes are broadcast all or none, and merge into one as d's do: copy it");
+  }
   collapse(batches);
-  if (batches[0].rank > 1)
-    return Status::invalid("gemm", "the batch", "of " + std::to_string(of_d.rank) + " axes, which do not lie alike",
-                           "one that merges into a single axis in all tensors: copy the one that is broadcast or strided");
   for (std::size_t i = 0; i < views.size(); ++i) {
     const Layout was = views[i].second->layout;
     Layout& layout = views[i].second->layout;
     layout = Layout{};
     layout.rank = 3;
-    layout.shape = {of_d.count(), was.shape[was.rank - 2], was.shape[was.rank - 1]};
-    layout.stride = {batches[i].rank == 1 ? batches[i].stride[0] : 0, was.stride[was.rank - 2],
+    layout.shape = {batch, was.shape[was.rank - 2], was.shape[was.rank - 1]};
+    layout.stride = {batches[i].rank == 1 && batch > 0 ? batches[i].stride[0] : 0, was.stride[was.rank - 2],
                      was.stride[was.rank - 1]};
   }
   return t;
@@ -145,10 +151,10 @@ Result<GemmProblem> GemmProblem::of(const GemmTensors& given, const GemmScalars&
   if (!d) return d.error();
   if (t.offsets) RIDGE_TRY(check_groups(t, *a, *b, *d));
   if (b->rows != a->cols)
-    return Status::invalid("gemm", "b.shape", t.b.layout.text(),
+    return Status::invalid("gemm", "b.shape", given.b.layout.text(),
                            "of as many rows as a has columns, " + std::to_string(a->cols));
   if (d->rows != a->rows || d->cols != b->cols)
-    return Status::invalid("gemm", "d.shape", t.d.layout.text(), size_text({0, a->rows, b->cols}));
+    return Status::invalid("gemm", "d.shape", given.d.layout.text(), size_text({0, a->rows, b->cols}));
   const std::int64_t batch = t.offsets ? b->batch : d->batch < 0 ? 1 : d->batch;
   for (const auto& [name, dims, view] : {std::tuple("a", &*a, &t.a), std::tuple("b", &*b, &t.b)})
     if (dims->batch >= 0 && dims->batch != batch)

@@ -142,10 +142,14 @@ TEST(Gemm, SeveralBatchAxesMerge) {
   EXPECT_EQ(several[0], 1 * a[0] + 2 * a[2] + 3 * a[4]);
   EXPECT_EQ(several[4], 1 * a[6] + 2 * a[8] + 3 * a[10]);
 
+  std::vector<float> nothing;  // without matrices
+  gemm(view(nothing.data(), {2, 0, 2, 3}), view(nothing.data(), {2, 0, 3, 2}), view(nothing.data(), {2, 0, 2, 2}));
+
   const auto why = [](const GemmTensors& wrong) { return std::string(GemmProblem::of(wrong).error().message()); };
-  EXPECT_EQ(why({.a = A, .b = view(a.data(), {2, 3, 2}), .d = D}),
-            "gemm: the batch is of 2 axes, which do not lie alike; it must be one that merges into a single axis in all "
-            "tensors: copy the one that is broadcast or strided");
+  EXPECT_EQ(
+      why({.a = A, .b = view(a.data(), {2, 3, 2}), .d = D}),
+      "gemm: b.shape is 2x3x2; it must be one whose batch axes are broadcast all or none, and merge into one as d's "
+      "do: copy it");
   EXPECT_EQ(why({.a = A, .b = view(a.data(), {4, 3, 2}), .d = D}),
             "gemm: b.shape is 4x3x2; it must be of 2 axes, behind batch axes that broadcast to those of d, 3x2x2x2");
 }

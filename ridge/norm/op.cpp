@@ -57,27 +57,33 @@ static bool is_parameter(std::string_view name) {
 
 // The views with the axes that a row is made of merged into one; refuses strides that do not allow it. Parameters have
 // those axes alone, and x's sizes there.
+// like: the name of x, the first input.
 static Result<std::vector<TensorView>> with_one_row_axis(std::string_view op, const Names& names, Views views, int axes,
-                                                         const TensorView& x) {
+                                                         std::string_view like, const TensorView& x) {
   std::vector<TensorView> merged(views.begin(), views.end());
+  if (x.rank() < axes)
+    return Status::invalid(op, std::string(like) + ".shape", x.layout.text(),
+                           "of at least " + std::to_string(axes) + " axes");
   const AxisSet last{((1u << axes) - 1) << (x.rank() - axes)};
   for (std::size_t i = 0; axes > 1 && i < merged.size(); ++i) {
     TensorView& v = merged[i];
     const std::string shape = std::string(names[i]) + ".shape", text = v.layout.text();
     const bool of_rows = !is_parameter(names[i]);
     if (of_rows && v.rank() != x.rank())
-      return Status::invalid(op, shape, text, "that of x, " + x.layout.text());
+      return Status::invalid(op, shape, text, "that of " + std::string(like) + ", " + x.layout.text());
     const Layout row = of_rows ? within(v.layout, last) : v.layout;
     if (!row.same_shape(within(x.layout, last)))
-      return Status::invalid(op, shape, text, "x's last " + std::to_string(axes) + " axes, " +
-                                                  Layout::contiguous(std::span(x.layout.shape.data() + x.rank() - axes,
-                                                                               static_cast<std::size_t>(axes)))
-                                                      .text());
+      return Status::invalid(
+          op, shape, text,
+          "the last " + std::to_string(axes) + " axes of " + std::string(like) + ", " +
+              Layout::contiguous(std::span(x.layout.shape.data() + x.rank() - axes, static_cast<std::size_t>(axes)))
+                  .text());
     Layout one = row;
     collapse(std::span(&one, 1));
-    if (one.rank > 1)
+    const std::int64_t cols = row.count();
+    if (one.rank > 1 && cols > 0)
       return Status::invalid(op, shape, text, "contiguous in its last " + std::to_string(axes) + " axes");
-    const std::int64_t cols = row.count(), step = one.rank == 1 ? one.stride[0] : 1;
+    const std::int64_t step = one.rank == 1 && cols > 0 ? one.stride[0] : 1;
     v.layout = of_rows ? without(v.layout, last) : Layout{};
     v.layout.shape[v.layout.rank] = cols;
     v.layout.stride[v.layout.rank++] = step;
@@ -121,33 +127,42 @@ template <Op O> static Result<std::vector<TensorType>> infer(Views in, const Opt
   return types;
 }
 
+namespace {
+struct RowViews {
+  std::vector<TensorView> in, out;
+};
+}  // namespace
+template <Op O> static Result<RowViews> as_rows(const Named& n, Views in, Views out) {
+  const std::string_view op = info<O>().name, first = n.inputs[0];
+  auto of_in = with_one_row_axis(op, n.inputs, in, n.request.axes, first, in[0]);
+  if (!of_in) return of_in.error();
+  auto of_out = with_one_row_axis(op, n.outputs, out, n.request.axes, first, in[0]);
+  if (!of_out) return of_out.error();
+  return RowViews{std::move(*of_in), std::move(*of_out)};
+}
+
 template <Op O>
 static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options& options,
                                                     const DeviceInfo& device) {
   auto names = named<O>(options, in.size());
   if (!names) return names.error();
   const Request& r = names->request;
-  const auto x = with_one_row_axis(info<O>().name, names->inputs, in, r.axes, in[0]),
-             y = with_one_row_axis(info<O>().name, names->outputs, out, r.axes, in[0]);
-  if (!x) return x.error();
-  if (!y) return y.error();
-  auto problem = r.backward ? NormProblem::of(r.norm, r.eps, backward_of(*names, *x, *y))
-                            : NormProblem::of(r.norm, r.eps, forward_of(*names, *x, *y));
+  const auto rows = as_rows<O>(*names, in, out);
+  if (!rows) return rows.error();
+  auto problem = r.backward ? NormProblem::of(r.norm, r.eps, backward_of(*names, rows->in, rows->out))
+                            : NormProblem::of(r.norm, r.eps, forward_of(*names, rows->in, rows->out));
   if (!problem) return as_asked(info<O>().name, *names, problem.error());
   problem->accumulate = r.accumulate;
   auto plan = plan_norm(*problem, device, {.variant = std::string(options.text("variant"))});
   if (!plan) return as_asked(info<O>().name, *names, plan.error());
-  return make_op_plan(std::move(*plan),
-                      [n = *names](const NormPlan& p, Views in, Views out, Workspace workspace, Stream stream) {
-                        const int axes = n.request.axes;
-                        const auto x = with_one_row_axis(info<O>().name, n.inputs, in, axes, in[0]),
-                                   y = with_one_row_axis(info<O>().name, n.outputs, out, axes, in[0]);
-                        if (!x) return x.error();
-                        if (!y) return y.error();
-                        const Status done = n.request.backward ? p.run(backward_of(n, *x, *y), workspace, stream)
-                                                               : p.run(forward_of(n, *x, *y), workspace, stream);
-                        return as_asked(info<O>().name, n, done);
-                      });
+  return make_op_plan(
+      std::move(*plan), [n = *names](const NormPlan& p, Views x, Views y, Workspace workspace, Stream stream) {
+        const auto given = as_rows<O>(n, x, y);
+        if (!given) return given.error();
+        const Status done = n.request.backward ? p.run(backward_of(n, given->in, given->out), workspace, stream)
+                                               : p.run(forward_of(n, given->in, given->out), workspace, stream);
+        return as_asked(info<O>().name, n, done);
+      });
 }
 
 template <Op O> static OpInfo make_info() {

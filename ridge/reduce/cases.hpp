@@ -321,9 +321,9 @@ inline check::CaseBook book_of(Reduce f) {
   // Along several axes: side by side, apart, with results between them, behind them and before them.
   if (!dot && !(f == Reduce::argmax || f == Reduce::argmin)) {
     for (const std::string& type : types)
-      for (const char* axes : {"0,2", "0,1", "-1,1"})
-        test(type + ":batch=5,rows=9,cols=40:fill=ints:axis=" + axes);
-    for (const char* axes : {"0,2", "2,0,1", "0,1", "1,2"}) test("f32:batch=3,rows=70,cols=67:axis=" + std::string(axes));
+      for (const char* axes : {"0,2", "0,1", "-1,1"}) test(type + ":batch=5,rows=9,cols=40:fill=ints:axis=" + axes);
+    for (const char* axes : {"0,2", "2,0,1", "0,1", "1,2"})
+      test("f32:batch=3,rows=70,cols=67:axis=" + std::string(axes));
     for (const std::string& place : places) test("bf16:batch=7,rows=5,cols=33:fill=ints:axis=0,2:place=" + place);
     test("bf16:batch=6,rows=1,cols=130:axis=0,1:keepdims=1:warp=64");
     test("f32:batch=2,rows=3,cols=5:axis=0,2:keepdims=1:fill=nan");

@@ -143,14 +143,16 @@ static Status validate(const ReduceProblem& p) {
     return Status::invalid(op, "y.shape", p.y.text(), "a scalar");
   if (p.y.rank != 0) {
     if (p.axes.count() == 0 || p.axes.bits >> p.x.rank)
-      return Status::invalid(op, "axes", "'" + p.axes.text() + "'", "of the " + std::to_string(p.x.rank) + " of x");
+      return Status::invalid(op, "axes", "'" + p.axes.text() + "'",
+                             "from 0 to " + std::to_string(p.x.rank - 1) + ", the axes of x");
     if (p.axes.count() > 1 && finds_index(p.function))
       return Status::invalid(op, "axis", p.axes.text(), "one alone, or left out for all axes");
     if (const Layout kept = without(p.x, p.axes); !p.y.same_shape(kept))
       return Status::invalid(op, "y.shape", p.y.text(),
                              std::string("a scalar, or x without its ") + (p.axes.count() == 1 ? "axis " : "axes ") +
                                  p.axes.text() + ", " +
-                                 Layout::contiguous(std::span(kept.shape.data(), kept.rank)).text());
+                                 Layout::contiguous(std::span(kept.shape.data(), kept.rank)).text() +
+                                 ", or with 1 in their places");
   }
   RIDGE_TRY(check_elements_apart(op, "y", p.y));
   if (!has_identity(p.function) && p.y.count() > 0 && p.x.count() == 0)

@@ -6,10 +6,11 @@
 //   trace                             the sum of a matrix's diagonal, of min(rows, cols) elements; no others are read
 //
 // Shapes    y's shape says what is reduced: y is a scalar (rank 0), or has x's shape without the axes named (by default
-//           the last), or with 1 in their places. Up to 8 axes. Strides are free: any of them may be 0 (broadcast) or negative. A row is the
-//           elements of one result. Contiguous rows take the fast path, wherever they start; dot's inputs do if they
-//           are co-aligned on 16 bytes. So do rows that are side by side, as columns are, if their number is a multiple
-//           of 16 bytes and all start on a 16-byte boundary (sums of f32 f16 bf16: anywhere). Others are slower.
+//           the last), or with 1 in their places. Up to 8 axes. Strides are free: any of them may be 0 (broadcast) or
+//           negative. A row is the elements of one result. Contiguous rows take the fast path, wherever they start;
+//           dot's inputs do if they are co-aligned on 16 bytes. So do rows that are side by side, as columns are, if
+//           their number is a multiple of 16 bytes and all start on a 16-byte boundary (sums of f32 f16 bf16:
+//           anywhere). Others are slower, such as rows of several axes that do not merge.
 // Types     f64 f32 f16 bf16 i64 i32 i8 u8. y has x's type, except that sums and dots of
 //           integers are i64 (and wrap), means of integers are f64 (of a sum that does not), and argmax and argmin are
 //           i64.
@@ -124,7 +125,7 @@ RIDGE_API void reduce(Reduce, const TensorView& x, const TensorView& y, Stream =
 RIDGE_API void reduce(Reduce, const TensorView& x, int axis, const TensorView& y, Stream = {},
                       Accumulate = Accumulate::plain);
 RIDGE_API void reduce(Reduce, const TensorView& x, AxisSet, const TensorView& y, Stream = {},
-                      Accumulate = Accumulate::plain);
+                      Accumulate = Accumulate::plain);  // as for an int, all axes if y is a scalar
 RIDGE_API void dot(const TensorView& x, const TensorView& z, const TensorView& y, Stream = {},
                    Accumulate = Accumulate::plain);
 inline void sum(const TensorView& x, const TensorView& y, Stream s = {}) { reduce(Reduce::sum, x, y, s); }

@@ -225,15 +225,19 @@ TEST(ReducePlan, RefusalsSayWhy) {
   auto p = line;
   p.y = Layout::contiguous({3});
   p.axes = AxisSet::of({0});
-  EXPECT_EQ(refusal(p), "sum: y.shape is 3; it must be a scalar, or x without its axis 0, scalar");
+  EXPECT_EQ(refusal(p),
+            "sum: y.shape is 3; it must be a scalar, or x without its axis 0, scalar, or with 1 in their places");
   p = line;
   p.alignment = 2;
   EXPECT_EQ(refusal(p), "sum: alignment is 2 bytes; it must be a multiple of an element's 4 bytes");
   p = ReduceProblem::rows(Reduce::sum, f32, 3, 5);
   p.axes = AxisSet::of({2});
-  EXPECT_EQ(refusal(p), "sum: axes is '2'; it must be of the 2 of x");
+  EXPECT_EQ(refusal(p), "sum: axes is '2'; it must be from 0 to 1, the axes of x");
+  p.axes = AxisSet::of({-1});
+  EXPECT_EQ(refusal(p), "sum: axes is 'none'; it must be from 0 to 1, the axes of x");
   p.axes = AxisSet::of({0});
-  EXPECT_EQ(refusal(p), "sum: y.shape is 3; it must be a scalar, or x without its axis 0, 5");
+  EXPECT_EQ(refusal(p),
+            "sum: y.shape is 3; it must be a scalar, or x without its axis 0, 5, or with 1 in their places");
 }
 
 TEST(ReducePlan, FloatAtomicsRunOnlyByName) {

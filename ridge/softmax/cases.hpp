@@ -1,6 +1,7 @@
 // softmax's cases: what tests, benchmarks and the command line run.
 #pragma once
 #include <ridge/check/case_book.hpp>
+#include <ridge/core/axes.hpp>
 #include <ridge/softmax/oracle.hpp>
 #include <ridge/softmax/sweep.hpp>
 
@@ -240,13 +241,12 @@ inline check::CaseBook book_of(bool log) {
   // the elements that a thread keeps (16, 8; 128 and 64 of a row).
   for (const char* backward : {"", ":backward"})
     for (const char* type : {"f32", "f16", "bf16", "f64"}) {
-      for (const char* rest :
-           {"rows=0,cols=5,inner=3", "rows=2,cols=0,inner=3", "rows=2,cols=5,inner=0", "rows=1,cols=1,inner=7",
-            "rows=3,cols=19,inner=130", "rows=3,cols=19,inner=43", "rows=70,cols=9,inner=1", "rows=2,cols=129,inner=66",
-            "rows=2,cols=17,inner=64:warp=64", "rows=2,cols=40,inner=34:place=inplace",
-            "rows=2,cols=40,inner=34:place=padded", "rows=2,cols=40,inner=34:place=offset",
-            "rows=2,cols=40,inner=34:place=strided", "rows=2,cols=40,inner=34:fill=nan",
-            "rows=2,cols=40,inner=34:fill=inf"})
+      for (const char* rest : {"rows=0,cols=5,inner=3", "rows=2,cols=0,inner=3", "rows=2,cols=5,inner=0",
+                               "rows=1,cols=1,inner=7", "rows=3,cols=19,inner=130", "rows=3,cols=19,inner=43",
+                               "rows=70,cols=9,inner=1", "rows=2,cols=129,inner=66", "rows=2,cols=17,inner=64:warp=64",
+                               "rows=2,cols=40,inner=34:place=inplace", "rows=2,cols=40,inner=34:place=padded",
+                               "rows=2,cols=40,inner=34:place=offset", "rows=2,cols=40,inner=34:place=strided",
+                               "rows=2,cols=40,inner=34:fill=nan", "rows=2,cols=40,inner=34:fill=inf"})
         test(std::string(type) + ":" + rest + ":axis=1" + backward);
       test(std::string(type) + ":rows=33,cols=70:axis=0" + backward);
     }
@@ -256,7 +256,8 @@ inline check::CaseBook book_of(bool log) {
     for (const char* backward : {"", ":backward"})
       test(std::string(type) + ":rows=1,cols=1100,inner=6:axis=1" + backward);
     for (const char* backward : {"", ":backward"})
-      for (const char* size : {"rows=8,cols=19,inner=262144", "rows=1024,cols=64,inner=64", "rows=64,cols=1024,inner=196"})
+      for (const char* size :
+           {"rows=8,cols=19,inner=262144", "rows=1024,cols=64,inner=64", "rows=64,cols=1024,inner=196"})
         book.benches.push_back(op + ":" + type + ":" + size + ":axis=1" + backward);
   }
   for (const char* type : {"f32", "bf16"})

@@ -31,7 +31,7 @@ template <class Policy, int V, bool Backward> struct ColumnLane {
   template <class P> __device__ __forceinline__ P* at(const RowsSideBySide<P>& rows, std::int64_t col) const {
     return rows.data + batch * rows.pitch + within + col * rows.step;
   }
-  // f(i, element's index, whether it exists) for the thread's elements of a chunk, of which the first is number `first`.
+  // f(i, element's index, whether it exists) for the thread's elements of a chunk, which begins with number `first`.
   template <class F> __device__ __forceinline__ void for_chunk(std::int64_t first, std::int64_t cols, F f) const {
 #pragma unroll
     for (int i = 0; i < kept; ++i) {
@@ -212,8 +212,8 @@ template <class Policy, class T, int Warp> static Status launch(const Backward<T
   const SoftmaxProblem& p = call.plan.problem;
   return with_width<T>(p, [&](auto v) {
     return simt::launch(launch_config(call, Warp), softmax_gradient_columns<Policy, T, v()>, rows_at(call.y, *p.x),
-                        rows_at(call.dy, *p.dy), rows_at(call.dx, *p.y), p.rows,
-                        p.x->outer.shape[p.x->outer.rank - 1], p.cols, p.log);
+                        rows_at(call.dy, *p.dy), rows_at(call.dx, *p.y), p.rows, p.x->outer.shape[p.x->outer.rank - 1],
+                        p.cols, p.log);
   });
 }
 

@@ -48,8 +48,8 @@ inline roofline::Kernel model(const Variant& row, const SoftmaxProblem& p, const
   const double at_a_time = kept(c, p.backward);
   if (per_thread > at_a_time) read_again(k, 1, rows_per_block(c) * width(p), p, device);
   k.trips = std::ceil(per_thread / at_a_time) * (per_thread > at_a_time ? 2 : 1);
-  k.trip_bytes = std::min(per_thread, at_a_time) * c.threads * width(p) *
-                 static_cast<double>(element_bytes(p)) * (p.backward ? 2 : 1);
+  k.trip_bytes = std::min(per_thread, at_a_time) * c.threads * width(p) * static_cast<double>(element_bytes(p)) *
+                 (p.backward ? 2 : 1);
   k.tile_efficiency = static_cast<double>(p.cols) / (per_thread * parts(c));
   return k;
 }

@@ -18,8 +18,8 @@ inline constexpr const Family* families[] = {
     &streaming::family,  // three_pass
     &streaming::family,  // online
     &streaming::family,  // strided
-    &vector::family,    &span::family, &split::family, &short_rows::family, &resident::family, &ring::family,
-    &columns::family,
+    &vector::family,    &span::family, &split::family,   &short_rows::family,
+    &resident::family,  &ring::family, &columns::family,
 };
 static_assert(std::size(families) == algorithm_count);
 inline const Family& family_of(const Variant& row) { return *families[static_cast<int>(row.config.algorithm)]; }

@@ -1,6 +1,7 @@
 // softmax and log_softmax by name.
 #include <ridge/core/axes.hpp>
 #include <ridge/core/op.hpp>
+#include <ridge/core/plan_checks.hpp>
 #include <ridge/softmax/families.hpp>
 
 namespace ridge {
@@ -23,6 +24,8 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
   const bool backward = in.size() == 2;
   const auto axis = axis_option(Log, in[0], options);
   if (!axis) return axis.error();
+  for (std::size_t i = 1; i < in.size(); ++i) RIDGE_TRY(check_like(name_of(Log), "y", in[i], "dy", in[0]));
+  RIDGE_TRY(check_like(name_of(Log), backward ? "dx" : "y", out[0], backward ? "dy" : "x", in[0]));
   const auto seen = [axis = *axis](const TensorView& v) { return v.rank() > axis ? axis_last(v, axis) : v; };
   auto problem = backward ? SoftmaxProblem::of_gradient(Log, seen(in[0]), seen(in[1]), seen(out[0]))
                           : SoftmaxProblem::of(Log, seen(in[0]), seen(out[0]));

@@ -1,5 +1,4 @@
 // validate -> fits -> model -> choose. Pure: no CUDA call, no global.
-#include <ridge/core/as_given.hpp>
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/grid.hpp>
 #include <ridge/core/on_backend.hpp>
@@ -124,11 +123,24 @@ static Status check_planned(const SoftmaxPlan& plan, const Result<SoftmaxProblem
   return check_workspace(op, workspace, plan.workspace_bytes());
 }
 
+// f(plan), of the tensors as they lie: those of another alignment offset may take a larger ring, or more blocks.
+template <class F> static Status as_given(const SoftmaxPlan& plan, const SoftmaxProblem& given, F f) {
+  if (given == plan.problem) return f(plan);
+  const Variant& row = variants[plan.variant];
+  const Footprint launch = family_of(row).footprint(row, given, plan.device);
+  if (launch.workspace > plan.workspace || launch.grid > max_grid)
+    return not_as_planned(op_name(given.log), given.text(), plan.problem.text());
+  SoftmaxPlan moved = plan;
+  moved.problem = given;
+  moved.grid = launch.grid;
+  return f(moved);
+}
+
 Status SoftmaxPlan::run(const TensorView& x, const TensorView& y, Workspace scratch, Stream stream) const {
   const auto given = SoftmaxProblem::of(problem.log, x, y);
   RIDGE_TRY(check_planned(*this, given, x, scratch));
   if (grid == 0) return {};
-  return as_given(*this, *given, [&](const SoftmaxPlan& plan) {  // a ring is larger if rows are not vector-aligned
+  return as_given(*this, *given, [&](const SoftmaxPlan& plan) {
     return on_backend(
         device.id, [&](auto backend) { return launch<decltype(backend)>(plan, x.data, y.data, scratch.data, stream); });
   });
@@ -139,7 +151,7 @@ Status SoftmaxPlan::run_gradient(const TensorView& dy, const TensorView& y, cons
   const auto given = SoftmaxProblem::of_gradient(problem.log, dy, y, dx);
   RIDGE_TRY(check_planned(*this, given, y, scratch));
   if (grid == 0) return {};
-  return as_given(*this, *given, [&](const SoftmaxPlan& plan) {  // a ring is larger if rows are not vector-aligned
+  return as_given(*this, *given, [&](const SoftmaxPlan& plan) {
     return on_backend(device.id, [&](auto backend) {
       return launch_gradient<decltype(backend)>(plan, y.data, dy.data, dx.data, scratch.data, stream);
     });
@@ -164,7 +176,9 @@ static void run_along(bool log, const TensorView& x, int axis, const TensorView&
   run_forward(log, axis_last(x, *from_first), axis_last(y, *from_first), stream);
 }
 
-void softmax(const TensorView& x, int axis, const TensorView& y, Stream stream) { run_along(false, x, axis, y, stream); }
+void softmax(const TensorView& x, int axis, const TensorView& y, Stream stream) {
+  run_along(false, x, axis, y, stream);
+}
 void log_softmax(const TensorView& x, int axis, const TensorView& y, Stream stream) {
   run_along(true, x, axis, y, stream);
 }

@@ -1,5 +1,5 @@
-// softmax and log_softmax over one axis, by default the last: y = exp(x - max) / sum exp(x - max), and its logarithm; and dx from y and
-// dy: y (dy - sum dy y), for the logarithm dy - exp(y) sum dy.
+// softmax and log_softmax over one axis, by default the last: y = exp(x - max) / sum exp(x - max), and its logarithm;
+// and dx from y and dy: y (dy - sum dy y), for the logarithm dy - exp(y) sum dy.
 //
 // Shapes    x and y of one shape, [..., cols], rank 1 to 8. Strides are free; the fast paths take contiguous rows that
 //           are co-aligned in x and y, even if they do not start on a 16-byte boundary, and rows that lie side by side,

@@ -65,6 +65,28 @@ TEST(SoftmaxPlan, RowsOfAnotherAxisLieSideBySide) {
             "softmax: variant is columns; it must be another one here: neighbouring rows do not lie side by side");
 }
 
+TEST(SoftmaxPlan, RowsSideBySideMayStartElsewhereThanPlanned) {
+  std::vector<bfloat16> x(2 * 20 * 64 + 1), y(x.size()), dx(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = bfloat16(static_cast<float>(i % 7));
+  const auto at = [](std::vector<bfloat16>& v, std::size_t offset) {
+    return axis_last(view(v.data() + offset, {2, 20, 64}), 1);
+  };
+  const auto plan = plan_softmax(*SoftmaxProblem::of(false, at(x, 0), at(y, 0)), cpu(), {.variant = "columns_8"});
+  ASSERT_TRUE(plan.ok());
+  ASSERT_TRUE(plan->run(at(x, 1), at(y, 1)).ok());
+  float sum = 0;
+  for (int i = 0; i < 20; ++i) sum += static_cast<float>(y[static_cast<std::size_t>(1 + (20 + i) * 64 + 63)]);
+  EXPECT_NEAR(sum, 1, 0.01);
+  const auto gradient =
+      plan_softmax(*SoftmaxProblem::of_gradient(false, at(x, 0), at(y, 0), at(dx, 0)), cpu(), {.variant = "columns"});
+  ASSERT_TRUE(gradient.ok());
+  ASSERT_TRUE(gradient->run_gradient(at(x, 1), at(y, 1), at(dx, 1)).ok());
+  sum = 0;
+  for (int i = 0; i < 20; ++i) sum += static_cast<float>(dx[static_cast<std::size_t>(1 + (20 + i) * 64 + 63)]);
+  EXPECT_NEAR(sum, 0, 0.02);
+  EXPECT_NE(static_cast<float>(dx[static_cast<std::size_t>(1 + 20 * 64 + 63)]), 0);
+}
+
 TEST(Softmax, AlongAnyAxis) {
   const float x[2][2][2] = {{{1, 2}, {1, 4}}, {{0, 0}, {0, 1}}};
   float y[2][2][2], z[2][2][2];

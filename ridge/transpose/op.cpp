@@ -24,7 +24,8 @@ static Result<std::vector<int>> axes_option(int rank, const Options& options) {
   if (!given || static_cast<int>(given->size()) != rank) return refuse();
   const auto set = AxisSet::of("permute", *given, rank);
   if (!set || set->count() != rank) return refuse();
-  std::ranges::transform(*given, axes.begin(), [&](auto axis) { return static_cast<int>(axis < 0 ? axis + rank : axis); });
+  std::ranges::transform(*given, axes.begin(),
+                         [&](auto axis) { return static_cast<int>(axis < 0 ? axis + rank : axis); });
   return axes;
 }
 

@@ -28,6 +28,10 @@ def _convert(kind, value):
     """A value in an option's type: (2, 0, 1) as "2,0,1"."""
     if value is None:
         return None
+    if kind is list:
+        if isinstance(value, str):
+            value = [int(v) for v in value.split(",")]
+        return list(value) if isinstance(value, (tuple, list)) else [int(value)]
     if kind is str:
         if isinstance(value, torch.dtype):
             return library.dtype_name(value)

@@ -124,7 +124,7 @@ def _(call, dy):
 def _axes(call, x):
     """Those that are reduced, counted from the first; they are all of them where none is named."""
     axes = call.options.get("axis")
-    return range(x.dim()) if axes is None else sorted(int(axis) % x.dim() for axis in str(axes).split(","))
+    return range(x.dim()) if axes is None else sorted(axis % x.dim() for axis in axes)
 
 
 def _spread(call, gradient, like):
@@ -182,6 +182,8 @@ def _(call, dy):
 def _norm(call, dy, x, dsum=None, of=None):
     """The gradients by name, of those that are wanted; `of`: the norm, where it is not the operator itself."""
     wanted = ["dx"] + [f"d{vector}" for vector in ("gamma", "beta") if call.needs[vector]]
+    if call.options.get("axes", 1) > 1:  # which are merged
+        dy, dsum = dy.contiguous(), None if dsum is None else dsum.contiguous()
     more = () if dsum is None else (dsum,)
     gradients = _ridge((of or call.op) + "_backward")(
         dy, x, call.gamma, *more, eps=call.options.get("eps"), axes=call.options.get("axes"), outputs=",".join(wanted)
@@ -356,9 +358,12 @@ def _(call, do, dlse=None):
         # -dlse in o, makes dlse a part of that sum; further zeros keep rows on 16 bytes.
         heads_inside = call.cu_q is not None or options.get("layout") == "bshd"
         minus = -(dlse.mT if heads_inside else dlse).unsqueeze(-1).to(o.dtype)
+        more = 8 - columns % 8
+        if columns + more > 512:
+            raise NotImplementedError("ridge::attention has a gradient through lse for v of at most 511 columns")
         do = torch.cat((torch.zeros_like(o) if do is None else do, torch.ones_like(minus)), -1)
-        do, o = (torch.nn.functional.pad(x, (0, 7)) for x in (do, torch.cat((o, minus), -1)))
-        v = torch.nn.functional.pad(v, (0, 8))
+        do, o = (torch.nn.functional.pad(x, (0, more - 1)) for x in (do, torch.cat((o, minus), -1)))
+        v = torch.nn.functional.pad(v, (0, more))
     dq, dk, dv = _ridge("attention_backward")(do, call.q, call.k, v, o, lse, *among, **options)
     return {"q": dq, "k": dk, "v": dv[..., :columns]}
 
@@ -441,6 +446,7 @@ def _(call, dd):
     )
     parts = (options.get("epilogue") or "").split("+")
     gradients = {}
+    dd = dd.contiguous() if dd.dim() > 3 else dd  # several batch axes must merge into one
     g = dd * scale if scale != 1 else dd
     if call.residual is not None:
         gradients["residual"] = g.to(call.residual.dtype)

@@ -17,9 +17,11 @@ _REAL = re.compile(r"float|real|number")
 
 
 def option_type(values):
-    """What an option holds, from the registry's text of its values: bool, int, float or str."""
+    """What an option holds, from the registry's text of its values: bool, int, float, str, or a list of integers."""
     if values in ("0|1", "flag", ""):
         return bool
+    if values == "n or 0,2":
+        return list
     if _INTEGER.fullmatch(values):
         return int
     if _REAL.fullmatch(values):
@@ -47,9 +49,12 @@ def returns_list(op):
     return bool(op.optional_outputs)
 
 
+_NAMES = {list: "int[1]"}  # which a single one may be given for
+
+
 def schema_of(op):
     tensors = [f"Tensor? {name}=None" if name in op.optional_inputs else f"Tensor {name}" for name in arguments(op)]
-    options = [f"{kind.__name__}? {name}=None" for name, kind in option_types(op).items()]
+    options = [f"{_NAMES.get(kind, kind.__name__)}? {name}=None" for name, kind in option_types(op).items()]
     outputs = ", ".join(["Tensor"] * len(op.outputs))
     outputs = "Tensor[]" if returns_list(op) else f"({outputs})" if len(op.outputs) > 1 else outputs
     return f"({', '.join(tensors)}, *, {', '.join(options)}) -> {outputs}"

@@ -3,7 +3,7 @@
     import ridge.torch.transformers
     model = AutoModelForCausalLM.from_pretrained(..., attn_implementation="ridge")    # or set_attn_implementation("ridge")
 
-It takes masks as "sdpa" does, and score caps (Gemma 2), groups of heads and head sizes to 256. Attention weights are
+It takes masks as "sdpa" does, and score caps (Gemma 2), groups of heads and head sizes to 512. Attention weights are
 not returned. Tested with transformers 5.24.
 """
 

@@ -55,14 +55,15 @@ def _with_batch(given, names, batched, size):
 
 
 def _along_axis(*names):
-    """Along an axis of the inputs' own, by default the last: other axes may stand in front. Scalars have none, and are
+    """Along one axis of the inputs' own, or the last `axes` of them: others may stand in front. What has no such axes is
     refused one by one."""
     leading = _leading(*names)
 
     def rewrite(given, batched, size, options):
-        if any(given[name].dim() - (name in batched) == 0 for name in names if given.get(name) is not None):
-            return None
+        own = min(given[name].dim() - (name in batched) for name in names if given.get(name) is not None)
         axis = options.get("axis")
+        if own < (options.get("axes") or 1) or (axis is not None and not -own <= axis < own):
+            return None
         if axis is not None and axis >= 0:
             options = options | {"axis": axis + 1}
         return leading(given, batched, size, options)
@@ -90,17 +91,20 @@ def _binary(given, batched, size, options):
     return given, options, _same
 
 
-def _reduction(axis_type):
-    """Over the same axes, behind the batch's; over all of them as rows."""
+def _reduction(one):
+    """Over the same axes, behind the batch's; over all of them as rows. one: the option holds an axis, else a list."""
 
     def rewrite(given, batched, size, options):
         x, axes = given["x"], options.get("axis")
         if axes is None:
             scalars = (size, *[1] * (x.dim() - 1)) if options.get("keepdims") else (size,)
-            options = options | {"axis": axis_type(1), "keepdims": None}
+            options = options | {"axis": 1 if one else [1], "keepdims": None}
             return {"x": x.reshape(size, -1)}, options, lambda y: y.reshape(scalars)
-        behind = [axis if axis < 0 else axis + 1 for axis in map(int, str(axes).split(","))]
-        return {"x": x}, options | {"axis": axis_type(",".join(map(str, behind)))}, _same
+        axes, own = [axes] if one else axes, x.dim() - 1
+        if not all(-own <= axis < own for axis in axes):
+            return None  # refused one by one
+        behind = [axis if axis < 0 else axis + 1 for axis in axes]
+        return {"x": x}, options | {"axis": behind[0] if one else behind}, _same
 
     return rewrite
 
@@ -145,8 +149,8 @@ _RULES = {
     "embedding": _leading("indices"),
     "add": _binary,
     "mul": _binary,
-    **dict.fromkeys(("sum", "mean", "max", "min"), _reduction(str)),
-    **dict.fromkeys(("argmax", "argmin"), _reduction(int)),
+    **dict.fromkeys(("sum", "mean", "max", "min"), _reduction(one=False)),
+    **dict.fromkeys(("argmax", "argmin"), _reduction(one=True)),
     "gemm": _matrices,
     **dict.fromkeys(("conv2d", "group_norm", "upsample"), _images),
     "attention": _sequences,

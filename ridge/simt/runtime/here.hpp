@@ -18,8 +18,8 @@ struct Announced {
 constexpr std::size_t announced_slots = 1024;
 [[gnu::visibility("hidden")]] extern Announced announced[announced_slots];
 
-// Workers announce themselves one by one, or two might find the same free memory. A fork waits for the one that does: it
-// also holds the C library's lock of loaded modules, which a forked child would find locked for ever.
+// Workers announce themselves one by one, or two might find the same free memory. A fork waits for the one that does
+// so: it also holds the C library's lock of loaded modules, which a forked child would find locked for ever.
 [[gnu::visibility("hidden")]] extern std::mutex announcing;
 
 // Makes this the worker of the OS thread; false if there is no memory for the kernels' thread-local variables.
