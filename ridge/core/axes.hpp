@@ -33,8 +33,8 @@ struct AxisSet {
 };
 
 // The layout's axes in the set, in their order; and the others.
-RIDGE_API Layout within(const Layout&, AxisSet);
-RIDGE_API Layout without(const Layout&, AxisSet);
+Layout within(const Layout&, AxisSet);
+Layout without(const Layout&, AxisSet);
 
 // An axis counted from the first, of one where -1 is the last; refuses what the tensor has not.
 RIDGE_API Result<int> axis_of(std::string_view op, std::int64_t axis, int rank);

@@ -52,7 +52,7 @@ TEST_F(Cli, SoftmaxOfThreeAxes) {
   expect_done(done);
   const auto report = json::parse(done.out);
   EXPECT_TRUE(report["check"]["passed"]);
-  EXPECT_EQ(report["check"]["case"], "softmax:f32:rows=2,cols=3");
+  EXPECT_EQ(report["check"]["case"], "softmax:f32:rows=2,cols=1,inner=3");
   EXPECT_EQ(report["device"], "cpu");
   EXPECT_EQ(report["outputs"][0]["shape"], json({2, 1, 3}));
   for (const char* key : {"operator", "variant", "us", "predicted_us", "least_us", "bound"})
