@@ -124,8 +124,12 @@ class ElementOracle {
         dtype_ == i8 && s_.alpha == 1 && s_.scale == 1 && !gate && !addends.c && !addends.bias && !addends.residual;
     const bool exact = exact_ && whole(addends.c) && whole(addends.bias) && whole(addends.residual) &&
                        (out_ == i32 || one_rounding || most <= 1 / u);
-    if (exact && out_ == i32) {
-      want = static_cast<std::int32_t>(static_cast<std::int64_t>(value));  // wraps
+    if (exact && out_ == i32) {  // each step wraps: the activation sees what is left of the sum
+      const auto wrapped = [](long double x) {
+        return static_cast<long double>(static_cast<std::int32_t>(static_cast<std::int64_t>(x)));
+      };
+      const long double acted = activation_oracle(name(s_.activation), wrapped(sum));
+      want = static_cast<double>(wrapped(s_.scale * wrapped(acted + addends.residual.value_or(0))));
     } else if (exact) {
       want = as_stored(out_, want);
     } else if (std::isfinite(want)) {
@@ -360,6 +364,8 @@ inline check::CaseBook book() {
   }
   test("f64:m=34,n=70,k=21:epilogue=bias+gelu_tanh+residual:alpha=0.5:beta=-1.5:scale=3");
   test("f32:m=34,n=70,k=21:epilogue=bias+silu+residual:alpha=0.5:beta=-1.5:scale=3");
+  for (const char* size : {"m=1,n=1,k=1", "m=40,n=72,k=32"})
+    test("i8:" + std::string(size) + ":epilogue=bias+relu+residual:fill=greatest");
   test("i8:m=34,n=70,k=21:fill=ints:epilogue=bias+relu+residual:alpha=-2:beta=3:scale=2");
   test("i8:m=34,n=70,k=21:out=f32:alpha=0.01:epilogue=bias+gelu");
   test("i8:m=34,n=70,k=64:out=i8:alpha=0.001");
