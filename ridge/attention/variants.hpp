@@ -15,7 +15,7 @@ struct Variant {
   std::string_view name, step;
   bool f32, f16;  // instantiated for float32, for the 16-bit types
   Config config;
-  double efficiency;  // fraction of the multiply-adds' rate that a full device reaches
+  double efficiency;  // fraction of the multiply-adds' rate that a full device reaches (tiled_512: estimated)
   Role role = Role::general;
 };
 

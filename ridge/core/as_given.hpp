@@ -3,12 +3,18 @@
 
 namespace ridge {
 
-// Calls f(plan) with `given` as the plan's problem. Copies the plan only where the problems differ.
-template <class Plan, class Problem, class F> decltype(auto) as_given(const Plan& plan, const Problem& given, F&& f) {
+// Calls f(plan) with `given` as the plan's problem. Copies the plan only where the problems differ. adapt(copy): what else
+// of the plan depends on addresses.
+template <class Plan, class Problem, class F, class Adapt>
+decltype(auto) as_given(const Plan& plan, const Problem& given, F&& f, Adapt&& adapt) {
   if (given == plan.problem) return f(plan);
   Plan moved = plan;
   moved.problem = given;
+  adapt(moved);
   return f(moved);
+}
+template <class Plan, class Problem, class F> decltype(auto) as_given(const Plan& plan, const Problem& given, F&& f) {
+  return as_given(plan, given, f, [](Plan&) {});
 }
 
 }  // namespace ridge

@@ -1,4 +1,5 @@
 #include <ridge/core/axes.hpp>
+#include <ridge/core/whole_numbers.hpp>
 
 #include <algorithm>
 
@@ -29,8 +30,10 @@ Result<AxisSet> AxisSet::of(std::string_view op, std::span<const std::int64_t> a
 }
 
 Result<AxisSet> AxisSet::of(std::string_view op, std::string_view key, const Options& options, int rank) {
-  const auto axes = options.integers(op, key);
-  if (!axes) return axes.error();
+  const std::string_view text = options.text(key);
+  const auto axes = whole_numbers(text);
+  if (!axes)
+    return Status::invalid(op, std::string(key), "'" + std::string(text) + "'", "a whole number, or some as in 0,2");
   return of(op, *axes, rank);
 }
 

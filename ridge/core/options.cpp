@@ -1,6 +1,5 @@
 #include <ridge/core/options.hpp>
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -18,20 +17,6 @@ static Result<T> number(std::string_view op, std::string_view key, std::string_v
 Result<std::int64_t> Options::integer(std::string_view op, std::string_view key, std::int64_t otherwise) const {
   if (!has(key)) return otherwise;
   return number<std::int64_t>(op, key, text(key), "a whole number");
-}
-
-Result<std::vector<std::int64_t>> Options::integers(std::string_view op, std::string_view key) const {
-  std::vector<std::int64_t> values;
-  const std::string_view all = text(key);
-  for (std::size_t from = 0; from <= all.size();) {
-    const std::size_t to = std::min(all.find(',', from), all.size());
-    const auto value = number<std::int64_t>(op, key, all.substr(from, to - from), "");
-    if (!value)
-      return Status::invalid(op, std::string(key), "'" + std::string(all) + "'", "a whole number, or some as in 0,2");
-    values.push_back(*value);
-    from = to + 1;
-  }
-  return values;
 }
 
 Result<double> Options::real(std::string_view op, std::string_view key, double otherwise) const {

@@ -25,7 +25,6 @@ class Options {
   // The value as a number; where it is not a number, a Status that names the operator and the option. Real numbers are
   // finite: no operator has a meaning for others.
   RIDGE_API Result<std::int64_t> integer(std::string_view op, std::string_view key, std::int64_t otherwise) const;
-  RIDGE_API Result<std::vector<std::int64_t>> integers(std::string_view op, std::string_view key) const;  // as in 0,2
   RIDGE_API Result<double> real(std::string_view op, std::string_view key, double otherwise) const;
   RIDGE_API Result<float> real32(std::string_view op, std::string_view key, float otherwise) const;  // rounded
 

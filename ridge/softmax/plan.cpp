@@ -1,4 +1,5 @@
 // validate -> fits -> model -> choose. Pure: no CUDA call, no global.
+#include <ridge/core/as_given.hpp>
 #include <ridge/core/check_data.hpp>
 #include <ridge/core/grid.hpp>
 #include <ridge/core/on_backend.hpp>
@@ -118,32 +119,32 @@ static Status check_planned(const SoftmaxPlan& plan, const Result<SoftmaxProblem
     if (planned.dy && given->dy) planned.dy->alignment_offset = given->dy->alignment_offset;
     if (*given != planned || !family_of(row).fits(row, *given, plan.device).empty())
       return not_as_planned(op, given->text(), planned.text());
+    const Footprint launch = family_of(row).footprint(row, *given, plan.device);
+    if (launch.workspace > plan.workspace || launch.grid > max_grid)
+      return not_as_planned(op, given->text(), planned.text());
   }
   RIDGE_TRY(check_device(op, x.device, plan.device));
   return check_workspace(op, workspace, plan.workspace_bytes());
 }
 
-// f(plan), of the tensors as they lie: those of another alignment offset may take a larger ring, or more blocks.
-template <class F> static Status as_given(const SoftmaxPlan& plan, const SoftmaxProblem& given, F f) {
-  if (given == plan.problem) return f(plan);
-  const Variant& row = variants[plan.variant];
-  const Footprint launch = family_of(row).footprint(row, given, plan.device);
-  if (launch.workspace > plan.workspace || launch.grid > max_grid)
-    return not_as_planned(op_name(given.log), given.text(), plan.problem.text());
-  SoftmaxPlan moved = plan;
-  moved.problem = given;
-  moved.grid = launch.grid;
-  return f(moved);
-}
+// Tensors of another alignment offset may take more blocks.
+static constexpr auto with_its_grid = [](SoftmaxPlan& moved) {
+  const Variant& row = variants[moved.variant];
+  moved.grid = family_of(row).footprint(row, moved.problem, moved.device).grid;
+};
 
 Status SoftmaxPlan::run(const TensorView& x, const TensorView& y, Workspace scratch, Stream stream) const {
   const auto given = SoftmaxProblem::of(problem.log, x, y);
   RIDGE_TRY(check_planned(*this, given, x, scratch));
   if (grid == 0) return {};
-  return as_given(*this, *given, [&](const SoftmaxPlan& plan) {
-    return on_backend(
-        device.id, [&](auto backend) { return launch<decltype(backend)>(plan, x.data, y.data, scratch.data, stream); });
-  });
+  return as_given(
+      *this, *given,
+      [&](const SoftmaxPlan& plan) {
+        return on_backend(device.id, [&](auto backend) {
+          return launch<decltype(backend)>(plan, x.data, y.data, scratch.data, stream);
+        });
+      },
+      with_its_grid);
 }
 
 Status SoftmaxPlan::run_gradient(const TensorView& dy, const TensorView& y, const TensorView& dx, Workspace scratch,
@@ -151,11 +152,14 @@ Status SoftmaxPlan::run_gradient(const TensorView& dy, const TensorView& y, cons
   const auto given = SoftmaxProblem::of_gradient(problem.log, dy, y, dx);
   RIDGE_TRY(check_planned(*this, given, y, scratch));
   if (grid == 0) return {};
-  return as_given(*this, *given, [&](const SoftmaxPlan& plan) {
-    return on_backend(device.id, [&](auto backend) {
-      return launch_gradient<decltype(backend)>(plan, y.data, dy.data, dx.data, scratch.data, stream);
-    });
-  });
+  return as_given(
+      *this, *given,
+      [&](const SoftmaxPlan& plan) {
+        return on_backend(device.id, [&](auto backend) {
+          return launch_gradient<decltype(backend)>(plan, y.data, dy.data, dx.data, scratch.data, stream);
+        });
+      },
+      with_its_grid);
 }
 
 static constexpr auto planned = [](const SoftmaxProblem& p, const DeviceInfo& d) { return plan_softmax(p, d); };

@@ -42,7 +42,7 @@ struct Config {
 struct Variant {
   std::string_view name, step;
   Config config;
-  double block_us;  // a block's time besides its memory latency, measured on an H200 (bench/results/h200)
+  double block_us;  // a block's time besides its memory latency, measured on an H200 (columns: estimated)
   Role role = Role::general;
 };
 

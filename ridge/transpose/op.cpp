@@ -1,6 +1,7 @@
 // transpose and permute by name.
 #include <ridge/core/axes.hpp>
 #include <ridge/core/op.hpp>
+#include <ridge/core/whole_numbers.hpp>
 #include <ridge/transpose/families.hpp>
 
 #include <algorithm>
@@ -20,7 +21,7 @@ static Result<std::vector<int>> axes_option(int rank, const Options& options) {
     return Status::invalid("permute", "axes", "'" + std::string(text) + "'",
                            "each of the " + std::to_string(rank) + " axes of x once, such as 2,0,1");
   };
-  const auto given = options.integers("permute", "axes");
+  const auto given = whole_numbers(text);
   if (!given || static_cast<int>(given->size()) != rank) return refuse();
   const auto set = AxisSet::of("permute", *given, rank);
   if (!set || set->count() != rank) return refuse();

@@ -21,10 +21,14 @@ import ridge.torch  # noqa: F401, registers the operators
 _RIDGE = torch.ops.ridge
 
 
-class RMSNorm(nn.Module):
+class _Layer(nn.Module):
+    """What is true of all. The library takes layers that have a forward and these two, and no constructor."""
+
     can_torch_compile = True
     has_backward = True
 
+
+class RMSNorm(_Layer):
     def forward(self, hidden_states):
         eps = self.variance_epsilon if hasattr(self, "variance_epsilon") else self.eps
         if self.weight.dtype != hidden_states.dtype:
@@ -34,26 +38,17 @@ class RMSNorm(nn.Module):
         return _RIDGE.rms_norm(hidden_states, self.weight, eps=eps)
 
 
-class SiLU(nn.Module):
-    can_torch_compile = True
-    has_backward = True
-
+class SiLU(_Layer):
     def forward(self, input):
         return _RIDGE.silu(input)
 
 
-class GeLU(nn.Module):
-    can_torch_compile = True
-    has_backward = True
-
+class GeLU(_Layer):
     def forward(self, input):
         return _RIDGE.gelu(input)
 
 
-class GeluTanh(nn.Module):
-    can_torch_compile = True
-    has_backward = True
-
+class GeluTanh(_Layer):
     def forward(self, input):
         return _RIDGE.gelu_tanh(input)
 
@@ -71,34 +66,22 @@ def _and_mul(activation, x):
     return _RIDGE.mul(activation(acted), other)
 
 
-class SiluAndMul(nn.Module):
-    can_torch_compile = True
-    has_backward = True
-
+class SiluAndMul(_Layer):
     def forward(self, x):
         return _and_mul(_RIDGE.silu, x)
 
 
-class GeluAndMul(nn.Module):
-    can_torch_compile = True
-    has_backward = True
-
+class GeluAndMul(_Layer):
     def forward(self, x):
         return _and_mul(_RIDGE.gelu, x)
 
 
-class GeluTanhAndMul(nn.Module):
-    can_torch_compile = True
-    has_backward = True
-
+class GeluTanhAndMul(_Layer):
     def forward(self, x):
         return _and_mul(_RIDGE.gelu_tanh, x)
 
 
-class Linear(nn.Module):
-    can_torch_compile = True
-    has_backward = True
-
+class Linear(_Layer):
     def forward(self, input):
         if self.weight.dtype != input.dtype:  # under autocast
             return F.linear(input, self.weight, self.bias)
@@ -116,18 +99,12 @@ def _gated(module, x, activation):
     return _RIDGE.linear(inner, down.weight, down.bias).view(*x.shape[:-1], -1)
 
 
-class SwiGLUMLP(nn.Module):
-    can_torch_compile = True
-    has_backward = True
-
+class SwiGLUMLP(_Layer):
     def forward(self, x):
         return _gated(self, x, "silu")
 
 
-class GeGLUMLP(nn.Module):
-    can_torch_compile = True
-    has_backward = True
-
+class GeGLUMLP(_Layer):
     def forward(self, x):
         return _gated(self, x, "gelu_tanh")
 
@@ -143,10 +120,7 @@ def _rotate(x, cos, sin, tokens_first):
     return y if tokens_first else y.transpose(1, 2)
 
 
-class rotary_pos_emb(nn.Module):
-    can_torch_compile = True
-    has_backward = True
-
+class rotary_pos_emb(_Layer):
     def forward(self, q, k, cos, sin, unsqueeze_dim=1):
         tokens_first = unsqueeze_dim == 2
         return _rotate(q, cos, sin, tokens_first), _rotate(k, cos, sin, tokens_first)
