@@ -3,8 +3,8 @@
 
 namespace ridge {
 
-// Calls f(plan) with `given` as the plan's problem. Copies the plan only where the problems differ; adapt(copy) sets what
-// else depends on addresses.
+// Calls f(plan) with `given` as the plan's problem. Copies the plan only where the problems differ; adapt(copy) sets
+// what else depends on addresses.
 template <class Plan, class Problem, class F, class Adapt>
 decltype(auto) as_given(const Plan& plan, const Problem& given, F&& f, Adapt&& adapt) {
   if (given == plan.problem) return f(plan);
