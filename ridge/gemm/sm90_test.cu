@@ -159,6 +159,12 @@ TEST(GemmOnHopper, OddNumbersOfParts) {
       {.m = 260, .n = 456, .k = 200, .activation = Activation::relu, .bias = true, .residual = true});
   check<row_named("cooperative_128x224"), half, k, k>({.m = 130, .n = 232, .k = 64, .by = By::epilogue, .bias = true});
   check<row_named("cooperative_128x224"), bfloat16, k, k, float>({.m = 300, .n = 328, .k = 72, .bias = true});
+  check<row_named("cooperative_128x160"), half, k, k>({.m = 300, .n = 424, .k = 136, .bias = true});
+  check<row_named("cooperative_128x160"), bfloat16, k, k>(
+      {.m = 260, .n = 328, .k = 200, .activation = Activation::relu, .bias = true, .residual = true});
+  check<row_named("cooperative_128x160"), half, k, k>(
+      {.m = 130, .n = 168, .k = 72, .activation = Activation::gelu, .bias = true, .residual = true});
+  check<row_named("cooperative_128x160"), bfloat16, k, k, float>({.m = 300, .n = 168, .k = 72, .bias = true});
 }
 // D of float32 with 16-bit operands: also by TMA, and by threads for groups' last rows.
 TEST(GemmOnHopper, FloatsOfHalves) {

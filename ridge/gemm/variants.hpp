@@ -105,6 +105,8 @@ inline constexpr Variant variants[] = {
      {.family = Family::wgmma, .bn = 192, .bk = 64, .stages = 4, .schedule = Schedule::cooperative, .persistent = true, .raster_group = 16}},
     {"cooperative_128x224", "224 columns, stored in copies of 32: other waves", {f16, bf16},
      {.family = Family::wgmma, .bn = 224, .bk = 64, .stages = 4, .schedule = Schedule::cooperative, .persistent = true, .raster_group = 16}},
+    {"cooperative_128x160", "the same with 160 columns", {f16, bf16},
+     {.family = Family::wgmma, .bn = 160, .bk = 64, .stages = 5, .schedule = Schedule::cooperative, .persistent = true}},
     {"cooperative_128x128", "the same with 128x128: other waves", {f16, bf16},
      {.family = Family::wgmma, .bk = 64, .stages = 6, .schedule = Schedule::cooperative, .persistent = true}},
     {"wgmma_64x128", "small tiles and many stages, where they are one wave", {f16, bf16},

@@ -51,8 +51,9 @@ template <int N> __device__ __forceinline__ void take_sums(std::int32_t (&sums)[
 #define RIDGE_NAMES_48 RIDGE_NAMES_32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
 #define RIDGE_NAMES_64 RIDGE_NAMES_48 \
   ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define RIDGE_NAMES_96 RIDGE_NAMES_64 \
-  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79" \
+#define RIDGE_NAMES_80 RIDGE_NAMES_64 \
+  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
+#define RIDGE_NAMES_96 RIDGE_NAMES_80 \
   ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
 #define RIDGE_NAMES_112 RIDGE_NAMES_96 \
   ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111"
@@ -63,6 +64,7 @@ template <int N> __device__ __forceinline__ void take_sums(std::int32_t (&sums)[
 #define RIDGE_OPERANDS_32 "%32", "%33", "%34", "%35", "%36", "%37", "%38"
 #define RIDGE_OPERANDS_48 "%48", "%49", "%50", "%51", "%52", "%53", "%54"
 #define RIDGE_OPERANDS_64 "%64", "%65", "%66", "%67", "%68", "%69", "%70"
+#define RIDGE_OPERANDS_80 "%80", "%81", "%82", "%83", "%84", "%85", "%86"
 #define RIDGE_OPERANDS_96 "%96", "%97", "%98", "%99", "%100", "%101", "%102"
 #define RIDGE_OPERANDS_112 "%112", "%113", "%114", "%115", "%116", "%117", "%118"
 #define RIDGE_OPERANDS_128 "%128", "%129", "%130", "%131", "%132", "%133", "%134"
@@ -72,6 +74,7 @@ template <int N> __device__ __forceinline__ void take_sums(std::int32_t (&sums)[
 #define RIDGE_SUMS_32(C, I) RIDGE_SUMS_16(C, I), RIDGE_SUMS_16(C, I + 16)
 #define RIDGE_SUMS_48(C, I) RIDGE_SUMS_32(C, I), RIDGE_SUMS_16(C, I + 32)
 #define RIDGE_SUMS_64(C, I) RIDGE_SUMS_32(C, I), RIDGE_SUMS_32(C, I + 32)
+#define RIDGE_SUMS_80(C, I) RIDGE_SUMS_64(C, I), RIDGE_SUMS_16(C, I + 64)
 #define RIDGE_SUMS_96(C, I) RIDGE_SUMS_64(C, I), RIDGE_SUMS_32(C, I + 64)
 #define RIDGE_SUMS_112(C, I) RIDGE_SUMS_96(C, I), RIDGE_SUMS_16(C, I + 96)
 #define RIDGE_SUMS_128(C, I) RIDGE_SUMS_64(C, I), RIDGE_SUMS_64(C, I + 64)
@@ -94,6 +97,7 @@ template <int N> __device__ __forceinline__ void take_sums(std::int32_t (&sums)[
   else if constexpr (N == 64) RIDGE_WGMMA(64, 32, C, TYPES, FLAGS); \
   else if constexpr (N == 96) RIDGE_WGMMA(96, 48, C, TYPES, FLAGS); \
   else if constexpr (N == 128) RIDGE_WGMMA(128, 64, C, TYPES, FLAGS); \
+  else if constexpr (N == 160) RIDGE_WGMMA(160, 80, C, TYPES, FLAGS); \
   else if constexpr (N == 192) RIDGE_WGMMA(192, 96, C, TYPES, FLAGS); \
   else if constexpr (N == 224) RIDGE_WGMMA(224, 112, C, TYPES, FLAGS); \
   else if constexpr (N == 256) RIDGE_WGMMA(256, 128, C, TYPES, FLAGS)
@@ -118,7 +122,7 @@ template <int N> __device__ __forceinline__ void take_sums(std::int32_t (&sums)[
 // float: as TF32, whose last 13 bits are not read. Types other than those of 16 bits lie along k.
 template <class T, Axis A, Axis B, int N>
 __device__ __forceinline__ void multiply(Sum<T> (&d)[N / 2], std::uint64_t a, std::uint64_t b, bool accumulate) {
-  static_assert(N == 16 || N == 32 || N == 64 || N == 96 || N == 128 || N == 192 || N == 224 || N == 256,
+  static_assert(N == 16 || N == 32 || N == 64 || N == 96 || N == 128 || N == 160 || N == 192 || N == 224 || N == 256,
                 "the widths that are written out");
   static_assert(sizeof(T) == 2 || (A == Axis::k && B == Axis::k), "wgmma transposes 16-bit types alone");
   if constexpr (std::is_same_v<T, half>) {
