@@ -103,7 +103,7 @@ template <class T> struct WgmmaMask {
 // split, pack 1; d and dv are at most the Config's; the grid has at least one block, and each block a tile;
 // without Varlen, all sequences have one length; Mask says how the mask tensor is read; no pages.
 template <class Policy, class T, bool Varlen = false, MaskLoad Mask = MaskLoad::none>
-__global__ void __launch_bounds__(Policy::config.threads, 1)
+__global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     attention_wgmma(const __grid_constant__ WgmmaMaps maps, const __grid_constant__ Arguments<T> given,
                     const __grid_constant__ WgmmaTileScheduler scheduler,
                     [[maybe_unused]] const __grid_constant__ WgmmaMaskOf<Mask> mask) {

@@ -24,7 +24,7 @@ constexpr int wgmma_tile_bytes(const Config& c) {
 // as fit.
 constexpr int wgmma_o_columns(const Config& c) {
   int columns = c.dv;
-  while (columns > panel && wgmma_tile_bytes(c) + mma_tile_bytes(c.bm, columns) > hopper_smem) do
+  while (columns > panel && wgmma_tile_bytes(c) + mma_tile_bytes(c.bm, columns) > hopper_smem_of(c)) do
       columns -= panel;
     while (c.dv % columns != 0);
   return columns;
@@ -34,7 +34,7 @@ constexpr int wgmma_bytes(const Config& c) { return wgmma_tile_bytes(c) + wgmma_
 // A tile of a 16-bit mask, [bm][bn], behind the staging buffer: if it fits, and all consumers have the same tiles.
 constexpr int wgmma_mask_bytes(const Config& c) { return mma_tile_bytes(c.bm, c.bn); }
 constexpr bool loads_masks(const Config& c) {
-  return wgmma_takes_masks(c) && c.bm <= c.bn && wgmma_bytes(c) + wgmma_mask_bytes(c) <= hopper_smem;
+  return wgmma_takes_masks(c) && c.bm <= c.bn && wgmma_bytes(c) + wgmma_mask_bytes(c) <= hopper_smem_of(c);
 }
 
 }  // namespace ridge::attention_kernels
