@@ -116,6 +116,11 @@ inline std::string refuse_grid(const Config& c, const AttentionProblem& p) {
   return {};
 }
 
+// Whether scores are products times a positive scale, which is a factor of the exponent.
+inline bool scores_are_products(const AttentionProblem& p) {
+  return p.rule.softcap == 0 && static_cast<float>(p.rule.scale.value_or(1)) > 0;
+}
+
 // ---- models
 
 // Number of (query, key) pairs per head that the causal rule and the window allow.

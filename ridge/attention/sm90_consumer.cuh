@@ -211,20 +211,6 @@ template <class Policy, class T> class WgmmaConsumer {
       for (int i = 0; i < 4; ++i) p_[n][i] = tile::pack_pair<T>(s_[8 * n + 2 * i], s_[8 * n + 2 * i + 1]);
   }
 
-  // value(key, column): of V, 0 if out of range. Adds the NaN or infinite values of `keys` keys to the rows r for which
-  // attends(r, key).
-  template <class Value, class Attends>
-  __device__ __forceinline__ void add_special(int keys, Value value, Attends attends) {
-    for (int key = 0; key < keys; ++key) {
-      const bool to[rows] = {attends(0, key), attends(1, key)};
-#pragma unroll
-      for (int i = 0; i < c.dv / 2; ++i) {
-        const float v = value(key, pair(i / 4) + i % 2);
-        if (!(fabsf(v) < -minus_infinity) && to[i / 2 % 2]) o_[i] += v;
-      }
-    }
-  }
-
   // After the last tile: reduces row sums, and divides O by them.
   __device__ __forceinline__ void finish() {
     const simt::tiles<4> quad;
@@ -286,5 +272,41 @@ template <class Policy, class T> class WgmmaConsumer {
   float s_[c.bn / 2], o_[c.dv / 2];  // accumulators of wgmma: [64][bn] and [64][dv] per warpgroup
   unsigned p_[c.bn / 16][4];         // P [64][bn], by 16 keys
 };
+
+// Adds to a consumer's rows of O, in the staging buffer, the NaN and infinite values of V that were cleared in tiles with
+// edges: those of keys that a query attends to. Once for a tile of queries and element by element, so that the loop over
+// keys has no code for it.
+//   own: tiles of keys that the consumer met     first_row: of the consumer, in the block's tile
+//   first: column of O where the buffer begins
+template <class Policy, bool TakesMask, class T, class Walk>
+__device__ __forceinline__ void add_special(const Arguments<T>& a, const BlockCoord& at, const Walk& walk,
+                                            const typename Walk::Tiles& own, int first_row, int first,
+                                            unsigned char* out) {
+  using K = WgmmaKernel<Policy>;
+  constexpr Config c = Policy::config;
+  const T* const values = a.v + at.batch * a.at_v.batch + at.head / a.group * a.at_v.head;
+  for (int n = static_cast<int>(threadIdx.x) % 128; n < 64 * K::o_columns; n += 128) {
+    const int row = n / K::o_columns, column = n % K::o_columns, query = walk.first_query + first_row + row;
+    if (query >= a.sq || first + column >= a.dv) continue;
+    T& o = *reinterpret_cast<T*>(out + column / panel * K::q_panel +
+                                 tile::sm90::swizzled(static_cast<unsigned>(first_row + row),
+                                                      static_cast<unsigned>(column % panel * 2)));
+    float sum = static_cast<float>(o);
+    for (int tile = own.from; tile < own.to; ++tile) {
+      if (walk.whole.contains(tile)) continue;  // the product had the values as they are
+      const int first_key = walk.first(tile);
+      const Span keys = span_of(a, query, first_key, ::min(first_key + c.bn, walk.keys.last));
+      for (int key = keys.first; key < keys.first + static_cast<int>(keys.count); ++key) {
+        const float v = static_cast<float>(
+            values[(first_key + key) * a.at_v.row + (first + column) * a.at_v.element]);
+        if (fabsf(v) < -minus_infinity) continue;
+        if constexpr (TakesMask)
+          if (a.mask && mask_at(a, at.batch, at.head, query, first_key + key) == minus_infinity) continue;
+        sum += v;
+      }
+    }
+    o = static_cast<T>(sum);
+  }
+}
 
 }  // namespace ridge::attention_kernels

