@@ -243,8 +243,17 @@ inline check::CaseBook book() {
                              "n=3,c=8,h=5,w=5,k=8,r=1:groups=8", "n=2,c=16,h=7,w=9,k=16,r=3:pad=1:groups=4",
                              "n=1,c=264,h=5,w=6,k=264,r=3:stride=2:pad=1:groups=66:variant=grouped_4_last"})
       test(std::string(type) + ":" + size + ":layout=nhwc:fill=ints");
-  for (const char* rest : {"epilogue=bias+relu", "epilogue=bias", "epilogue=bias+silu+residual", "fill=nan", "fill=inf",
-                           "place=padded", "place=offset", "warp=64"})
+  // Depthwise filters of each size, with both strides: strips that reach over either side, and images within a filter.
+  for (const char* type : {"f32", "bf16"})
+    for (const char* size : {"n=2,c=16,h=7,w=9,k=16,r=3:pad=1:groups=16", "n=1,c=24,h=9,w=14,k=24,r=5:pad=2:groups=24",
+                             "n=2,c=8,h=10,w=11,k=8,r=7:pad=3:groups=8", "n=1,c=8,h=2,w=3,k=8,r=5:pad=2:groups=8",
+                             "n=1,c=264,h=3,w=4,k=264,r=3:pad=0,1,2,0:groups=264", "n=3,c=8,h=6,w=5,k=8,r=3:groups=8"})
+      for (const char* stride : {"", ":stride=2"})
+        for (const char* rest : {"", ":epilogue=bias+silu"})
+          test(std::string(type) + ":" + size + ":layout=nhwc:fill=" + (*rest ? "normal" : "ints") + stride + rest);
+  for (const char* rest :
+       {"epilogue=bias+relu", "epilogue=bias", "epilogue=bias+residual+relu", "epilogue=bias+silu+residual", "fill=nan",
+        "fill=inf", "place=padded", "place=offset", "warp=64"})
     for (const char* groups : {"16", "4"})
       test("bf16:n=2,c=16,h=5,w=6,k=16,r=3:pad=1:groups=" + std::string(groups) + ":layout=nhwc:" + rest);
   // Implicit GEMM: around tiles of 64 and 128 filters, 128 pixels, and steps of eight terms; pixels in parts.
@@ -353,6 +362,13 @@ inline check::CaseBook book() {
   bench("f32:n=32,c=128,h=56,w=56,k=128,r=3:pad=1:groups=128");
   for (const char* groups : {"128", "32"})
     bench("bf16:n=32,c=128,h=56,w=56,k=128,r=3:pad=1:layout=nhwc:groups=" + std::string(groups));
+  // EfficientNet-B0's and ConvNeXt-T's depthwise filters.
+  for (const char* rest :
+       {"n=32,c=32,h=112,w=112,k=32,r=3:pad=1:groups=32", "n=32,c=96,h=112,w=112,k=96,r=3:stride=2:pad=1:groups=96",
+        "n=32,c=240,h=28,w=28,k=240,r=5:pad=2:groups=240", "n=32,c=672,h=14,w=14,k=672,r=5:stride=2:pad=2:groups=672",
+        "n=32,c=1152,h=7,w=7,k=1152,r=5:pad=2:groups=1152"})
+    bench("bf16:" + std::string(rest) + ":layout=nhwc:epilogue=bias+silu");
+  bench("bf16:n=32,c=96,h=56,w=56,k=96,r=7:pad=3:groups=96:layout=nhwc:epilogue=bias");
   for (const char* rest : {"n=32,c=64,h=56,w=56,k=64,r=3:pad=1", "n=32,c=256,h=14,w=14,k=256,r=3:pad=1"})
     bench("f32:" + std::string(rest) + ":backward");
   for (const char* rest : {"n=32,c=64,h=56,w=56,k=64,r=3:pad=1", "n=32,c=256,h=14,w=14,k=256,r=3:pad=1",

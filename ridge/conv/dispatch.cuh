@@ -1,6 +1,7 @@
 // Launches the table row that a plan chose, through its family.
 #pragma once
 #include <ridge/conv/coarse.cuh>
+#include <ridge/conv/depthwise.cuh>
 #include <ridge/conv/direct.cuh>
 #include <ridge/conv/grouped.cuh>
 #include <ridge/conv/implicit.cuh>
@@ -25,6 +26,7 @@ template <int I, class T> static Status launch_row(const Arguments& args) {
   if constexpr (algorithm == Algorithm::naive) return naive::launch<I, T>(args);
   else if constexpr (algorithm == Algorithm::coarse) return coarse::launch<I, T>(args);
   else if constexpr (algorithm == Algorithm::grouped) return grouped::launch<I, T>(args);
+  else if constexpr (algorithm == Algorithm::depthwise) return depthwise::launch<I, T>(args);
   else if constexpr (algorithm == Algorithm::implicit) return implicit::launch<I, T>(args);
   else if constexpr (algorithm == Algorithm::direct && std::is_same_v<T, float>) return direct::launch<I>(args);
   else if constexpr (algorithm == Algorithm::winograd && std::is_same_v<T, float>) return winograd::launch<I>(args);

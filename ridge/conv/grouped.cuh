@@ -3,6 +3,7 @@
 #pragma once
 #include <ridge/conv/launch.cuh>
 #include <ridge/core/divider.hpp>
+#include <ridge/tile/activate_many.cuh>
 
 namespace ridge::conv_detail {
 
@@ -14,7 +15,97 @@ struct GroupedShape {
   int vectors;                         // of channels, per block
   unsigned strips;                     // of Config::rows outputs of a row
   Divider of_block, of_row, of_image;  // vectors of a block; strips of a row; rows of an image
+  bool residual_vectors;               // its channels are contiguous too, and its pixels start on 16 bytes
   std::int64_t x[4] = {}, y[4] = {}, f[4] = {};
+};
+
+// Copies a block's filters, from first_filter on, to shared memory in float: [tap][channel of a group][filter].
+template <int G, class T>
+__device__ __forceinline__ void stage_filters(float* to, const T* w, const GroupedShape& p, int first_filter,
+                                              int threads) {
+  const int pitch = p.vectors * grouped_vector(sizeof(T)), taps = p.rows * p.columns;
+  RIDGE_KEEP_LOOP
+  for (int at = static_cast<int>(threadIdx.x); at < pitch * taps * G; at += threads) {
+    const int f = at / (taps * G), rest = at % (taps * G), tap = rest / G, channel = rest % G, k = first_filter + f;
+    to[(tap * G + channel) * pitch + f] =
+        k < p.channels ? float(w[k * p.f[0] + channel * p.f[1] + tap / p.columns * p.f[2] + tap % p.columns * p.f[3]])
+                       : 0.0f;
+  }
+}
+
+// The end of a thread's sums: neighbouring outputs of V filters from k on.
+template <class T, int V> struct VectorEpilogue {
+  const Epilogue<T>& epilogue;
+  const GroupedShape& p;
+  int k;
+  bool relu, cheap;  // cheap: nothing but a bias and relu
+  float bias[V];
+
+  __device__ __forceinline__ VectorEpilogue(const Epilogue<T>& e, const GroupedShape& shape, int first)
+      : epilogue(e), p(shape), k(first), relu(e.activation == Activation::relu) {
+    cheap = !e.residual && (relu || e.activation == Activation::none);
+    RIDGE_UNROLL_ON_GPU
+    for (int v = 0; v < V; ++v)  // -0 changes no sum
+      bias[v] = e.bias ? float(e.bias[(k + v) * e.bias_stride]) : -0.0f;
+  }
+
+  // Stores the outputs (n, k, i, j) from column first_j on: a vector each. Changes the sums.
+  template <int P>
+  __device__ __forceinline__ void store(float (&sums)[P][V], T* y, unsigned n, int i, int first_j) const {
+    T* to = y + n * p.y[0] + i * p.y[2] + k;
+    if (cheap) {
+      RIDGE_UNROLL_ON_GPU
+      for (int e = 0; e < P; ++e) {
+        RIDGE_UNROLL_ON_GPU
+        for (int v = 0; v < V; ++v) {
+          const float sum = sums[e][v] + bias[v];
+          sums[e][v] = relu ? tile::relu(sum) : sum;
+        }
+        if (first_j + e < p.ow) simt::store(to + (first_j + e) * p.y[3], rounded(sums[e]));
+      }
+      return;
+    }
+    // Each iteration rotates the sums by an output and uses the first, so that the activations' code is there once.
+    const std::int64_t* at = epilogue.residual_strides;  // of n, k, i, j
+    const T* residual = epilogue.residual ? epilogue.residual + n * at[0] + k * at[1] + i * at[2] : nullptr;
+    RIDGE_KEEP_LOOP
+    for (int j = first_j; j < ::min(first_j + P, p.ow); ++j) {
+      float outputs[V], addends[V];
+      RIDGE_UNROLL_ON_GPU
+      for (int v = 0; v < V; ++v) outputs[v] = sums[0][v] + bias[v];
+      if (residual) load_residual(residual + j * at[3], addends);
+      const auto add = [&] {
+        RIDGE_UNROLL_ON_GPU
+        for (int v = 0; v < V; ++v) outputs[v] += addends[v];
+      };
+      if (residual && epilogue.residual_first) add();
+      tile::activate_many<T>(epilogue.activation, outputs);
+      if (residual && !epilogue.residual_first) add();
+      simt::store(to + j * p.y[3], rounded(outputs));
+      RIDGE_UNROLL_ON_GPU
+      for (int e = 0; e + 1 < P; ++e) RIDGE_UNROLL_ON_GPU
+      for (int v = 0; v < V; ++v) sums[e][v] = sums[e + 1][v];
+    }
+  }
+
+ private:
+  __device__ __forceinline__ void load_residual(const T* from, float (&to)[V]) const {
+    simt::vec<T, V> values;
+    if (p.residual_vectors) {
+      values = simt::load<V>(from);
+    } else {
+      RIDGE_UNROLL_ON_GPU
+      for (int v = 0; v < V; ++v) values[v] = from[v * epilogue.residual_strides[1]];
+    }
+    RIDGE_UNROLL_ON_GPU
+    for (int v = 0; v < V; ++v) to[v] = float(values[v]);
+  }
+  __device__ __forceinline__ static simt::vec<T, V> rounded(const float (&x)[V]) {
+    simt::vec<T, V> results;
+    RIDGE_UNROLL_ON_GPU
+    for (int v = 0; v < V; ++v) results[v] = T(x[v]);
+    return results;
+  }
 };
 
 // y = epilogue(conv(x, w)) of groups of Config::filters channels and as many filters
@@ -34,17 +125,8 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
   static_assert(V % G == 0, "a thread has whole groups");
   float* filters = simt::dynamic_shared<float>();
   const int pitch = p.vectors * V, first_filter = static_cast<int>(blockIdx.y) * pitch;  // of the block
-  const int taps = p.rows * p.columns;
 
-  // ---- load: [tap][channel of a group][filter]
-  RIDGE_KEEP_LOOP
-  for (int at = static_cast<int>(threadIdx.x); at < pitch * taps * G; at += c.threads) {
-    const int f = at / (taps * G), rest = at % (taps * G), tap = rest / G, channel = rest % G, k = first_filter + f;
-    const float value =
-        k < p.channels ? float(w[k * p.f[0] + channel * p.f[1] + tap / p.columns * p.f[2] + tap % p.columns * p.f[3]])
-                       : 0.0f;
-    filters[(tap * G + channel) * pitch + f] = value;
-  }
+  stage_filters<G>(filters, w, p, first_filter, c.threads);
   __syncthreads();
 
   unsigned vector = threadIdx.x;
@@ -52,12 +134,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
   const int k = first_filter + static_cast<int>(vector) * V;  // the thread's first filter
   if (slot >= slots || k >= p.channels) return;
   const float* own = filters + vector * V;
-  const bool relu = epilogue.activation == Activation::relu;
-  const bool cheap = !epilogue.residual && (relu || epilogue.activation == Activation::none);
-  float bias[V];
-  RIDGE_UNROLL_ON_GPU
-  for (int v = 0; v < V; ++v)  // -0 changes no sum
-    bias[v] = cheap && epilogue.bias ? float(epilogue.bias[(k + v) * epilogue.bias_stride]) : -0.0f;
+  const VectorEpilogue<T, V> finish(epilogue, p, k);
 
   RIDGE_KEEP_LOOP
   for (unsigned strip = blockIdx.x * slots + slot; strip < p.strips; strip += gridDim.x * slots) {
@@ -101,36 +178,16 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
       }
     }
 
-    // ---- finish
-    T* to = y + n * p.y[0] + static_cast<int>(i) * p.y[2] + k;
-    if (cheap) {
-      RIDGE_UNROLL_ON_GPU
-      for (int e = 0; e < P; ++e) {
-        simt::vec<T, V> results;
-        RIDGE_UNROLL_ON_GPU
-        for (int v = 0; v < V; ++v) {
-          const float sum = sums[e][v] + bias[v];
-          results[v] = T(relu ? tile::relu(sum) : sum);
-        }
-        if (first_j + e < p.ow) simt::store(to + (first_j + e) * p.y[3], results);
-      }
-      continue;
-    }
-    // Each iteration rotates the sums by one and uses element 0, so that the epilogue's code is there once.
-    RIDGE_KEEP_LOOP
-    for (int iteration = 0; iteration < P * V; ++iteration) {
-      const int j = first_j + iteration / V, v = iteration % V;
-      if (j < p.ow) to[j * p.y[3] + v] = epilogue(sums[0][0], n, k + v, i, j);
-      RIDGE_UNROLL_ON_GPU
-      for (int e = 0; e + 1 < P * V; ++e) sums[e / V][e % V] = sums[(e + 1) / V][(e + 1) % V];
-    }
+    finish.store(sums, y, n, static_cast<int>(i), first_j);
   }
 }
 
 namespace grouped {
 
-template <int I, class T> static Status launch(const Arguments& args) {
-  constexpr Config c = Policy<I>::config;
+// A block for each of its vectors of channels and chunk of strips: y and x of the grid.
+template <class T>
+static Status launch_kernel(const Arguments& args, const Config& c,
+                            void (*kernel)(const T*, const T*, T*, GroupedShape, Epilogue<T>)) {
   const ConvProblem& p = args.plan.problem;
   const std::int64_t vectors = grouped_vectors(p);
   GroupedShape s{.channels = whole(p.x.shape[1]),
@@ -149,15 +206,20 @@ template <int I, class T> static Status launch(const Arguments& args) {
                  .strips = static_cast<unsigned>(grouped_strips(c, p)),
                  .of_block = Divider(vectors),
                  .of_row = Divider(ceil_div(p.y.shape[3], c.rows)),
-                 .of_image = Divider(p.y.shape[2])};
+                 .of_image = Divider(p.y.shape[2]),
+                 .residual_vectors = p.residual && has_vectors_of_channels(*p.residual, p.dtype)};
   std::copy_n(p.x.stride.begin(), 4, s.x);
   std::copy_n(p.y.stride.begin(), 4, s.y);
   std::copy_n(p.w.stride.begin(), 4, s.f);
   simt::Config at = launch_config(args);
   const unsigned columns = static_cast<unsigned>(grouped_columns(p));
   at.grid = dim3(at.grid.x / columns, columns);
-  return simt::launch(at, conv_grouped<Policy<I>, T>, static_cast<const T*>(args.x), static_cast<const T*>(args.w),
-                      static_cast<T*>(args.y), s, epilogue_of<T>(args));
+  return simt::launch(at, kernel, static_cast<const T*>(args.x), static_cast<const T*>(args.w), static_cast<T*>(args.y),
+                      s, epilogue_of<T>(args));
+}
+
+template <int I, class T> static Status launch(const Arguments& args) {
+  return launch_kernel<T>(args, Policy<I>::config, conv_grouped<Policy<I>, T>);
 }
 
 }  // namespace grouped

@@ -9,7 +9,8 @@ constexpr int grouped_vector(std::size_t element_bytes) { return static_cast<int
 // Vectors of a block: one per lane of a warp, or all there are.
 inline constexpr std::int64_t grouped_most_vectors = 32;
 constexpr std::int64_t grouped_vectors(const ConvProblem& p) {
-  return std::min(ceil_div(p.x.shape[1], grouped_vector(size_of(p.dtype))), grouped_most_vectors);
+  const std::int64_t all = ceil_div(p.x.shape[1], grouped_vector(size_of(p.dtype)));
+  return ceil_div(all, ceil_div(all, grouped_most_vectors));  // as many in each block
 }
 // Blocks side by side, which cover all channels.
 constexpr std::int64_t grouped_columns(const ConvProblem& p) {
@@ -24,14 +25,21 @@ constexpr std::int64_t grouped_strips(const Config& c, const ConvProblem& p) {
 
 namespace grouped {
 
+// Whether channels are innermost and pixels start on 16 bytes, as the tensor's address does.
+inline bool has_vectors_of_channels(const Layout& t, DType dtype) {
+  const std::int64_t vector = grouped_vector(size_of(dtype));
+  if (t.stride[1] != 1) return false;
+  for (const int axis : {0, 2, 3})
+    if (t.shape[axis] > 1 && t.stride[axis] % vector != 0) return false;
+  return true;
+}
+
 inline std::string refuse_layouts(const ConvProblem& p) {
   const Layout &x = p.x, &y = p.y;
-  const std::int64_t vector = grouped_vector(size_of(p.dtype));
-  if (p.alignment < 16 || x.shape[1] % vector != 0 || x.stride[1] != 1 || y.stride[1] != 1)
-    return "channels are not innermost, or not whole pieces of 16 bytes";
-  for (const int axis : {0, 2, 3})
-    for (const Layout* t : {&x, &y})
-      if (t->shape[axis] > 1 && t->stride[axis] % vector != 0) return "pixels do not start on 16 bytes";
+  if (p.alignment < 16 || x.shape[1] % grouped_vector(size_of(p.dtype)) != 0)
+    return "channels are not whole pieces of 16 bytes, or addresses are not aligned to them";
+  if (!has_vectors_of_channels(x, p.dtype) || !has_vectors_of_channels(y, p.dtype))
+    return "channels are not innermost, or pixels do not start on 16 bytes";
   if (reach_in_image(x, p) >= int_range || reach_in_image(y, p) >= int_range)
     return "offsets of 2^31 or more within an image";
   return {};
@@ -68,7 +76,7 @@ inline Footprint footprint(const Variant& row, const SplitProblem& s, const Devi
   const std::int64_t resident = ceil_div(std::int64_t{device.sms} * c.blocks_per_sm, columns);
   return {.grid = std::min(ceil_div(grouped_strips(c, p), strips_of_block), resident) * columns,
           .threads = c.threads,
-          .registers = 80,
+          .registers = 65536 / (c.threads * c.blocks_per_sm) / 8 * 8,
           .smem = static_cast<int>(grouped_smem_bytes(c, p))};
 }
 

@@ -1,5 +1,5 @@
 // The table of conv2d's kernels. The header beside each family's .cuh says what its kernels need, take and cost: naive,
-// coarse, direct, grouped, implicit, winograd, sm90_fma, sm90_wgmma, sm90_stem.
+// coarse, direct, grouped, depthwise, implicit, winograd, sm90_fma, sm90_wgmma, sm90_stem.
 #pragma once
 #include <ridge/conv/conv.hpp>
 #include <ridge/gemm/config.hpp>
@@ -10,24 +10,25 @@ namespace ridge::conv_detail {
 
 // In the order of `families` (families.hpp).
 enum class Algorithm : std::uint8_t {
-  naive,     // a thread per output, 64-bit offsets
-  coarse,    // 8 x 4 outputs per thread
-  direct,    // an image's tile in shared memory, a strip of outputs of several filters in each thread's registers
-  grouped,   // groups of few channels, channels innermost: a thread has whole groups of neighbouring outputs
-  implicit,  // implicit GEMM: a matrix product with one operand gathered from the image
-  winograd,  // 16 products of sums for 36, as matrix products between transforms
-  fma,       // implicit GEMM by multiply-adds; Hopper's TMA gathers (im2col)
-  wgmma,     // implicit GEMM on Hopper's tensor cores; TMA gathers: gemm's kernel with an image loader
-  stem,      // few channels on Hopper's tensor cores: threads read windows' rows from an image in shared memory
+  naive,      // a thread per output, 64-bit offsets
+  coarse,     // 8 x 4 outputs per thread
+  direct,     // an image's tile in shared memory, a strip of outputs of several filters in each thread's registers
+  grouped,    // groups of few channels, channels innermost: a thread has whole groups of neighbouring outputs
+  depthwise,  // the same for groups of one channel and filters of a fixed size: inputs are loaded once for all outputs
+  implicit,   // implicit GEMM: a matrix product with one operand gathered from the image
+  winograd,   // 16 products of sums for 36, as matrix products between transforms
+  fma,        // implicit GEMM by multiply-adds; Hopper's TMA gathers (im2col)
+  wgmma,      // implicit GEMM on Hopper's tensor cores; TMA gathers: gemm's kernel with an image loader
+  stem,       // few channels on Hopper's tensor cores: threads read windows' rows from an image in shared memory
 };
-inline constexpr int algorithm_count = 9;
+inline constexpr int algorithm_count = 10;
 
 struct Config {
   Algorithm algorithm = Algorithm::naive;
   int threads = 256;
-  int size = 0;     // direct: rows and columns of a filter; stem: rows
+  int size = 0;     // direct, depthwise: rows and columns of a filter; stem: rows
   int filters = 1;  // direct: filters of a thread at a time; grouped: filters and channels of a group
-  int rows = 1;     // direct: rows of a thread's outputs; grouped: a thread's neighbouring outputs; fma: its pixels
+  int rows = 1;     // direct: rows of a thread's outputs; grouped, depthwise: outputs side by side; fma: pixels
   // implicit, winograd, fma, wgmma: filters and pixels of a block's tile (winograd: groups of 2 x 2 pixels); in the
   // filter gradient, filters and taps.
   int tile_filters = 128, tile_pixels = 128;
@@ -60,8 +61,14 @@ inline constexpr Variant variants[] = {
     {"depthwise_3x3", "the same for groups of one channel and one filter",
      {.algorithm = Algorithm::direct, .threads = 128, .size = 3, .filters = 1, .rows = 2, .blocks_per_sm = 8}},
     {"depthwise_last", "channels innermost: a 16-byte vector of them for four neighbouring outputs",
-     {.algorithm = Algorithm::grouped, .rows = 4, .blocks_per_sm = 3}},
-    {"grouped_4_last", "the same for groups of four channels and four filters",
+     {.algorithm = Algorithm::grouped, .rows = 4, .blocks_per_sm = 2}},
+    {"depthwise_3_last", "filters of 3 x 3: a row of inputs is loaded once for the four outputs, and each input upcast once",
+     {.algorithm = Algorithm::depthwise, .size = 3, .rows = 4, .blocks_per_sm = 2}},
+    {"depthwise_5_last", "the same for 5 x 5",
+     {.algorithm = Algorithm::depthwise, .size = 5, .rows = 4, .blocks_per_sm = 2}},
+    {"depthwise_7_last", "and for 7 x 7",
+     {.algorithm = Algorithm::depthwise, .threads = 128, .size = 7, .rows = 4, .blocks_per_sm = 3}},
+    {"grouped_4_last", "the same as depthwise_last for groups of four channels and four filters",
      {.algorithm = Algorithm::grouped, .filters = 4, .rows = 4, .blocks_per_sm = 2}},
     {"implicit_64", "a matrix product of filters and gathered pixels, 64 x 128 per block",
      {.algorithm = Algorithm::implicit, .threads = 128, .tile_filters = 64, .blocks_per_sm = 3, .blocks_per_sm_wide = 2}},
