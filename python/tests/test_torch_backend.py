@@ -23,6 +23,7 @@ from backend_models import (  # noqa: E402
 )
 from ridge.bench import hub  # noqa: E402
 from ridge.torch.fx import backend as fx  # noqa: E402
+from ridge.torch.fx import fold  # noqa: E402
 
 if "linear" not in ridge.torch.OPERATORS or "attention" not in ridge.torch.OPERATORS:
     pytest.skip("this build has not the operators of a transformer", allow_module_level=True)
@@ -151,6 +152,32 @@ def test_a_folded_batch_norm_whose_changes_no_version_counts():
         model.conv1.weight.data.mul_(2)
         model.bn2.running_mean.data.add_(1)
         compare(fast(x), model(x))
+
+
+class WritesBefore(ImageBlock):
+    def forward(self, x):
+        self.bn1.running_var.add_(1)
+        return super().forward(x)
+
+
+@pytest.mark.parametrize("kind, calls", [(ImageBlock, ["batch_norms"]), (WritesBefore, ["batch_norms", "batch_norm"])])
+def test_batch_norms_are_folded_together_unless_they_are_written(kind, calls):
+    found = []
+
+    def look(module, _):
+        fx.replace(module.graph, training=False, stopwatch=None)
+        fold.together(module.graph)
+        found.extend(node.target.__name__ for node in module.graph.nodes if node.target in vars(fold).values())
+        module.recompile()
+        return module.forward
+
+    model, x = kind().eval(), torch.randn(2, 16, 5, 5)
+    plain = copy.deepcopy(model)
+    fast = torch.compile(model, backend=look)
+    with torch.no_grad():
+        for _ in range(2):
+            compare(fast(x), plain(x))
+    assert found == calls
 
 
 def test_networks_in_training_keep_their_batch_norms():

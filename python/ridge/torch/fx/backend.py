@@ -13,7 +13,7 @@ import weakref
 import torch
 
 import ridge
-from ridge.torch.fx import choose, graph, patterns
+from ridge.torch.fx import choose, fold, graph, patterns
 from ridge.torch.fx.match import Unfit
 
 
@@ -48,7 +48,10 @@ def backend(module, example_inputs, mode=None, options=None, inductor=True, meas
                     whose runtime checks and does not hurry. False: all that fits is replaced
     """
     parameters = weakref.WeakSet(x for x in example_inputs if isinstance(x, torch.nn.Parameter))
-    entries = replace(module.graph, _is_trained(example_inputs), choose.Stopwatch() if measure else None)
+    stopwatch = choose.Stopwatch(inductor) if measure else None
+    entries = replace(module.graph, _is_trained(example_inputs), stopwatch)
+    if inductor:
+        fold.together(module.graph)
     _captured[:] = [c for c in _captured if len(c.parameters)]
     _captured.append(_Captured(parameters, tuple(entries)))
     module.recompile()
@@ -106,12 +109,15 @@ def _judge(match, stopwatch):
         return Entry(match.what, where, False, "its result is not contiguous")
     if stopwatch is None:
         return Entry(match.what, where, True, "not measured")
-    values = [graph.value(x) if isinstance(x, torch.fx.Node) else x for x in match.inputs]
+    values, norm = (
+        tuple(graph.value(x) if isinstance(x, torch.fx.Node) else x for x in given)
+        for given in (match.inputs, match.norm)
+    )
     device = next(v.device for v in values if isinstance(v, torch.Tensor))
     if device.type != "cuda":
         return Entry(match.what, where, False, "Ridge's CPU runtime checks and does not hurry")
     try:
-        ours, theirs = stopwatch.times(match, values)
+        ours, theirs = stopwatch.times(match, values, norm)
     except (ValueError, TypeError, RuntimeError, ridge.Unsupported) as refusal:
         return Entry(match.what, where, False, str(refusal).splitlines()[0])
     why = "faster" if ours < theirs else "slower"
@@ -134,7 +140,12 @@ def _put(captured, match):
     """Ridge's call in place of a match's nodes; returns those that are no more."""
     last = match.nodes[-1]
     with captured.inserting_before(match.sums[0] if match.sums else last):
-        call = captured.call_function(match.ridge, match.inputs)
+        inputs = match.inputs
+        if match.norm:
+            folded = captured.call_function(fold.batch_norm, (*inputs[1:3], *match.norm))
+            filters_and_bias = (captured.call_function(operator.getitem, (folded, i)) for i in range(2))
+            inputs = (inputs[0], *filters_and_bias, *inputs[3:])
+        call = captured.call_function(match.ridge, inputs)
         made = [call]
         if match.sums:
             made += [captured.call_function(operator.getitem, (call, i)) for i in range(2)]

@@ -5,9 +5,11 @@ import functools
 import torch
 
 from ridge.torch.clock import GpuClock, in_turns
+from ridge.torch.fx import fold
 from ridge.torch.fx.graph import hint, real_tensors
 
 _ROUNDS, _WARM = 15, 1
+_COPIED = 1 << 28  # bytes
 _known = {}  # {what is timed: its times}, of all graphs
 
 
@@ -22,31 +24,59 @@ def _example(x):
     return made.normal_(generator=torch.Generator(x.device))  # the user's own numbers stay what they were
 
 
-def _key(match, values):
+def _key(match, values, *more):
     shapes = tuple(
         (tuple(map(hint, v.shape)), tuple(map(hint, v.stride())), v.dtype, v.device)
         if isinstance(v, torch.Tensor)
         else v
         for v in values
     )
-    return match.what, shapes
+    return match.what, shapes, *more
 
 
 class Stopwatch:
-    """What times the matches of one graph; its clock's memory, four times the L2 cache, goes with it."""
+    """What times the matches of one graph; its clock's memory, four times the L2 cache, goes with it.
 
-    def __init__(self):
+    together    all batch norms of a graph are folded at once, which costs the bytes of the filters; else each by itself
+    """
+
+    def __init__(self, together):
+        self._together = together
         self._clock = functools.cache(GpuClock)  # of a device
+        self._us_per_byte = functools.cache(self._us_per_byte)
 
-    def times(self, match, values):
-        """Microseconds of Ridge and of PyTorch. `values` are fake tensors, or what else the functions take."""
-        key = _key(match, values)
+    def times(self, match, values, norm=()):
+        """Microseconds of Ridge and of PyTorch. `values` and `norm` are those of the match: fake tensors, or what else
+        the functions take."""
+        key = _key(match, (*values, *norm), self._together)
         if key not in _known:
             with real_tensors():
-                inputs = [_example(v) for v in values]
-                clock = self._clock(next(v.device for v in inputs if isinstance(v, torch.Tensor)))
-                both = match.ridge, match.torch
-                once = {f: clock.prepare(functools.partial(f, *inputs)) for f in both}
+                inputs, norm = ([_example(v) for v in given] for given in (values, norm))
+                device = next(v.device for v in inputs if isinstance(v, torch.Tensor))
+                ours, folding_us = match.ridge, 0
+                if norm:
+                    norm[1].abs_()
+                if norm and self._together:
+                    folding_us = 2 * inputs[1].numel() * inputs[1].element_size() * self._us_per_byte(device)
+                    ours = functools.partial(_folded_before, match.ridge, fold.batch_norm(*inputs[1:3], *norm))
+                elif norm:
+                    ours = functools.partial(_folded, match.ridge, norm)
+                once = {f: self._clock(device).prepare(functools.partial(f, *inputs)) for f in (ours, match.torch)}
                 timings = in_turns(once, _ROUNDS, _WARM)
-            _known[key] = tuple(timings[f].us for f in both)
+            _known[key] = timings[ours].us + folding_us, timings[match.torch].us
         return _known[key]
+
+    def _us_per_byte(self, device):
+        """Of a copy, read and written bytes both counted."""
+        source = torch.ones(_COPIED // 4, dtype=torch.float32, device=device)
+        target = torch.empty_like(source)
+        copy = self._clock(device).prepare(lambda: target.copy_(source))
+        return in_turns({"copy": copy}, _ROUNDS, _WARM)["copy"].us / (2 * _COPIED)
+
+
+def _folded_before(convolution, filters_and_bias, x, w, bias, *rest):
+    return convolution(x, *filters_and_bias, *rest)
+
+
+def _folded(convolution, norm, x, w, bias, *rest):
+    return convolution(x, *fold.batch_norm(w, bias, *norm), *rest)

@@ -44,17 +44,7 @@ def _convolution(x, w, bias, residual, activation, stride, padding, dilation, gr
     return y.permute(0, 3, 1, 2) if last else y
 
 
-def _folded_convolution(x, w, bias, mean, var, gamma, beta, eps, *how):
-    """gamma (conv(x, w) + bias - mean) / sqrt(var + eps) + beta, by filters that each call folds again: what it costs is
-    timed with it, and no parameter that has changed is missed."""
-    scale = torch.rsqrt(var.float() + eps)
-    scale = scale if gamma is None else scale * gamma
-    shift = (-mean if bias is None else bias - mean) * scale
-    shift = shift if beta is None else shift + beta
-    return _convolution(x, (w * scale.view(-1, 1, 1, 1)).to(w.dtype), shift.to(w.dtype), *how)
-
-
-def _convolution_and_batch_norm(x, w, bias, mean, var, gamma, beta, eps, residual, activation, *how):
+def _convolution_and_batch_norm(x, w, bias, residual, activation, *how):
     """The batch norm in the one pass after the convolution."""
     return _convolution_and_pass(x, w, bias, residual, activation or "relu", *how)
 
@@ -107,11 +97,9 @@ def convolution(node, training):
     def match(residual, activation):
         parts = ["conv2d", "batch_norm" if norm else "bias" if bias is not None else ""]
         what = "+".join(part for part in (*parts, "residual" if residual is not None else "", activation) if part)
-        ways = (_convolution, _convolution_and_pass)
-        inputs = (x, w, bias)
-        if norm:
-            ways, inputs = (_folded_convolution, _convolution_and_batch_norm), (x, w, bias, *norm)
-        return Match(what, tuple(nodes), (*inputs, residual, activation, *how), *ways, any_layout=True)
+        torchs = _convolution_and_batch_norm if norm else _convolution_and_pass
+        inputs = (x, w, bias, residual, activation, *how)
+        return Match(what, tuple(nodes), inputs, _convolution, torchs, norm=norm or (), any_layout=True)
 
     found = [match(None, None)]
     after = only_user(node)

@@ -21,6 +21,7 @@ class Match:
     torch: Callable
     sums: tuple = ()  # nodes whose result is Ridge's second
     ours: bool = True  # False: `ridge` is PyTorch's own operator, called otherwise
+    norm: tuple = ()  # (mean, var, gamma, beta, eps) to be folded into a filter and a bias, inputs 1 and 2 (fold.py)
     any_layout: bool = False  # the result lies as the graph's does; else it is contiguous, and the graph's must be
 
 
