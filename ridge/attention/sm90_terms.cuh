@@ -158,6 +158,20 @@ template <class Policy> class TermsConsumer : public WgmmaConsumer<Policy, bfloa
  public:
   using Base::Base, Base::pair, Base::row, Base::rows;
 
+  // value(key, column): of V, 0 if out of range. Adds the NaN or infinite values of `keys` keys to the rows r for which
+  // attends(r, key).
+  template <class Value, class Attends>
+  __device__ __forceinline__ void add_special(int keys, Value value, Attends attends) {
+    for (int key = 0; key < keys; ++key) {
+      const bool to[rows] = {attends(0, key), attends(1, key)};
+#pragma unroll
+      for (int i = 0; i < c.dv / 2; ++i) {
+        const float v = value(key, pair(i / 4) + i % 2);
+        if (!(fabsf(v) < -minus_infinity) && to[i / 2 % 2]) o_[i] += v;
+      }
+    }
+  }
+
   // query(r, column): the two elements of this thread's row r from `column` on. shared: place of Q, if it is wide.
   template <class Query> __device__ __forceinline__ void take_queries(unsigned char* shared, Query query) {
     Probe probe;
