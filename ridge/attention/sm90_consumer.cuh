@@ -288,17 +288,16 @@ __device__ __forceinline__ void add_special(const Arguments<T>& a, const BlockCo
   for (int n = static_cast<int>(threadIdx.x) % 128; n < 64 * K::o_columns; n += 128) {
     const int row = n / K::o_columns, column = n % K::o_columns, query = walk.first_query + first_row + row;
     if (query >= a.sq || first + column >= a.dv) continue;
-    T& o = *reinterpret_cast<T*>(out + column / panel * K::q_panel +
-                                 tile::sm90::swizzled(static_cast<unsigned>(first_row + row),
-                                                      static_cast<unsigned>(column % panel * 2)));
+    T& o = *reinterpret_cast<T*>(
+        out + column / panel * K::q_panel +
+        tile::sm90::swizzled(static_cast<unsigned>(first_row + row), static_cast<unsigned>(column % panel * 2)));
     float sum = static_cast<float>(o);
     for (int tile = own.from; tile < own.to; ++tile) {
       if (walk.whole.contains(tile)) continue;  // the product had the values as they are
       const int first_key = walk.first(tile);
       const Span keys = span_of(a, query, first_key, ::min(first_key + c.bn, walk.keys.last));
       for (int key = keys.first; key < keys.first + static_cast<int>(keys.count); ++key) {
-        const float v = static_cast<float>(
-            values[(first_key + key) * a.at_v.row + (first + column) * a.at_v.element]);
+        const float v = static_cast<float>(values[(first_key + key) * a.at_v.row + (first + column) * a.at_v.element]);
         if (fabsf(v) < -minus_infinity) continue;
         if constexpr (TakesMask)
           if (a.mask && mask_at(a, at.batch, at.head, query, first_key + key) == minus_infinity) continue;

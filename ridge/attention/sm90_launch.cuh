@@ -18,11 +18,10 @@ Status make_map(tile::sm90::TensorMap* map, const void* data, const AttentionOpe
 
 // Tile scheduler of persistent blocks.
 [[maybe_unused]] WgmmaTileScheduler scheduler_of(const Config& c, const AttentionProblem& p, const DeviceInfo& device) {
-  return WgmmaTileScheduler::of(static_cast<unsigned>(ceil_div(p.sq, c.bm)), static_cast<unsigned>(p.b * p.hq),
-                                static_cast<unsigned>(p.hq),
-                                static_cast<unsigned>(p.hq / std::max<std::int64_t>(1, p.hkv)),
-                                p.rule.right >= 0 && p.rule.left < 0,
-                                static_cast<unsigned>(device.sms * c.blocks_per_sm));
+  return WgmmaTileScheduler::of(
+      static_cast<unsigned>(ceil_div(p.sq, c.bm)), static_cast<unsigned>(p.b * p.hq), static_cast<unsigned>(p.hq),
+      static_cast<unsigned>(p.hq / std::max<std::int64_t>(1, p.hkv)), p.rule.right >= 0 && p.rule.left < 0,
+      static_cast<unsigned>(device.sms * c.blocks_per_sm));
 }
 
 }  // namespace

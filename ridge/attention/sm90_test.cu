@@ -286,13 +286,8 @@ TEST(AttentionOnHopper, OneConsumerWithSmallTiles) {
                         .dv = 64,
                         .causal = causal,
                         .special_values = true});
-  check<Small, bfloat16, false, MaskLoad::tma>({.about = "a mask",
-                                                .sq = 70,
-                                                .sk = 200,
-                                                .d = 64,
-                                                .dv = 64,
-                                                .special_values = true,
-                                                .mask = DType::bf16});
+  check<Small, bfloat16, false, MaskLoad::tma>(
+      {.about = "a mask", .sq = 70, .sk = 200, .d = 64, .dv = 64, .special_values = true, .mask = DType::bf16});
   check<Small, bfloat16, true>(
       {.about = "sequences", .sq = 130, .sk = 150, .d = 40, .dv = 56, .sequences = {{130, 150}, {5, 100}, {64, 1}}});
 }

@@ -75,7 +75,7 @@ inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, con
   if (const double rate = rate_of(products, device); rate > 0) {
     // Prologue and epilogue of a tile, which other blocks of the multiprocessor overlap; measured on an H200, like
     // efficiencies.
-    const double tile_clocks = 4000.0 / c.blocks_per_sm;
+    const double tile_clocks = c.blocks_per_sm == 1 ? 4000 : 3500.0 / c.blocks_per_sm;
     const double masked = p.mask == AttentionMask::none ? 1 : 1.5;  // every tile is an edge
     k.clocks = static_cast<double>(p.b * p.hq) * query_tiles(c, p) *
                (keys_met(p, products) * c.bm * products.columns * masked / (rate * row.efficiency) + tile_clocks);

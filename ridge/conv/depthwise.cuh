@@ -3,6 +3,7 @@
 #pragma once
 #include <ridge/conv/depthwise.hpp>
 #include <ridge/conv/grouped.cuh>
+#include <ridge/tile/packed.cuh>
 
 namespace ridge::conv_detail {
 
@@ -38,7 +39,8 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
   for (unsigned strip = blockIdx.x * each * slots + slot; strip < ::min(end, p.strips); strip += slots) {
     unsigned across = strip, i = p.of_row.divide(across);
     const unsigned n = p.of_image.divide(i);
-    const int first_j = static_cast<int>(across) * P, first_w = first_j * Stride - p.left;
+    const int first_j = static_cast<int>(across) * P, apart = static_cast<int>(p.x[3]),
+              first_w = first_j * Stride - p.left;
 
     // ---- compute
     float sums[P][V] = {};
@@ -47,16 +49,13 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
     for (int a = 0; a < S; ++a) {
       const int h = static_cast<int>(i) * Stride - p.top + a;
       const bool row_inside = static_cast<unsigned>(h) < static_cast<unsigned>(p.h);
-      const T* row = image + h * p.x[2];  // may be outside, and is not read there
-      simt::vec<T, V> inputs[N];          // zeros outside of the image
+      const T* row = image + h * p.x[2] + first_w * p.x[3];  // may be outside, and is not read there
+      tile::Packed inputs[N];                                // zeros outside of the image
       RIDGE_UNROLL_ON_GPU
       for (int e = 0; e < N; ++e) {
-        if (row_inside && static_cast<unsigned>(first_w + e) < static_cast<unsigned>(p.w)) {
-          inputs[e] = simt::load<V>(row + (first_w + e) * p.x[3]);
-        } else {
-          RIDGE_UNROLL_ON_GPU
-          for (int v = 0; v < V; ++v) inputs[e][v] = T(0.0f);
-        }
+        inputs[e] = tile::Packed{};
+        if (row_inside && static_cast<unsigned>(first_w + e) < static_cast<unsigned>(p.w))
+          inputs[e] = tile::load_packed(row + e * apart);
       }
       float filter[S][V];
       RIDGE_UNROLL_ON_GPU
@@ -68,9 +67,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
       }
       RIDGE_UNROLL_ON_GPU
       for (int e = 0; e < N; ++e) {
-        float values[V];
-        RIDGE_UNROLL_ON_GPU
-        for (int v = 0; v < V; ++v) values[v] = float(inputs[e][v]);
+        const auto values = tile::unpack_floats<T>(inputs[e]);
         RIDGE_UNROLL_ON_GPU
         for (int b = e % Stride; b < S; b += Stride) {  // the taps that meet it, each with another output
           const int output = (e - b) / Stride;

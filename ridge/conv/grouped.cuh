@@ -4,6 +4,7 @@
 #include <ridge/conv/launch.cuh>
 #include <ridge/core/divider.hpp>
 #include <ridge/tile/activate_many.cuh>
+#include <ridge/tile/packed.cuh>
 
 namespace ridge::conv_detail {
 
@@ -61,7 +62,7 @@ template <class T, int V> struct VectorEpilogue {
           const float sum = sums[e][v] + bias[v];
           sums[e][v] = relu ? tile::relu(sum) : sum;
         }
-        if (first_j + e < p.ow) simt::store(to + (first_j + e) * p.y[3], rounded(sums[e]));
+        if (first_j + e < p.ow) tile::store_packed(to + (first_j + e) * p.y[3], rounded(sums[e]));
       }
       return;
     }
@@ -81,7 +82,7 @@ template <class T, int V> struct VectorEpilogue {
       if (residual && epilogue.residual_first) add();
       tile::activate_many<T>(epilogue.activation, outputs);
       if (residual && !epilogue.residual_first) add();
-      simt::store(to + j * p.y[3], rounded(outputs));
+      tile::store_packed(to + j * p.y[3], rounded(outputs));
       RIDGE_UNROLL_ON_GPU
       for (int e = 0; e + 1 < P; ++e) RIDGE_UNROLL_ON_GPU
       for (int v = 0; v < V; ++v) sums[e][v] = sums[e + 1][v];
@@ -90,21 +91,20 @@ template <class T, int V> struct VectorEpilogue {
 
  private:
   __device__ __forceinline__ void load_residual(const T* from, float (&to)[V]) const {
-    simt::vec<T, V> values;
     if (p.residual_vectors) {
-      values = simt::load<V>(from);
+      const auto values = tile::unpack_floats<T>(tile::load_packed(from));
+      RIDGE_UNROLL_ON_GPU
+      for (int v = 0; v < V; ++v) to[v] = values[v];
     } else {
       RIDGE_UNROLL_ON_GPU
-      for (int v = 0; v < V; ++v) values[v] = from[v * epilogue.residual_strides[1]];
+      for (int v = 0; v < V; ++v) to[v] = float(from[v * epilogue.residual_strides[1]]);
     }
-    RIDGE_UNROLL_ON_GPU
-    for (int v = 0; v < V; ++v) to[v] = float(values[v]);
   }
-  __device__ __forceinline__ static simt::vec<T, V> rounded(const float (&x)[V]) {
-    simt::vec<T, V> results;
+  __device__ __forceinline__ static tile::Packed rounded(const float (&x)[V]) {
+    tile::Floats<T> floats;
     RIDGE_UNROLL_ON_GPU
-    for (int v = 0; v < V; ++v) results[v] = T(x[v]);
-    return results;
+    for (int v = 0; v < V; ++v) floats[v] = x[v];
+    return tile::pack_floats<T>(floats);
   }
 };
 
@@ -164,16 +164,13 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
         RIDGE_UNROLL_ON_GPU
         for (int e = 0; e < P; ++e) {
           const int j = (first_j + e) * p.stride_w - p.left + b * p.dilation_w;
-          simt::vec<T, V> values;
-          if (row_inside && static_cast<unsigned>(j) < static_cast<unsigned>(p.w)) {
-            values = simt::load<V>(row + j * p.x[3]);
-          } else {
-            RIDGE_UNROLL_ON_GPU
-            for (int v = 0; v < V; ++v) values[v] = T(0.0f);
-          }
+          tile::Packed packed{};  // zeros outside of the image
+          if (row_inside && static_cast<unsigned>(j) < static_cast<unsigned>(p.w))
+            packed = tile::load_packed(row + j * p.x[3]);
+          const auto values = tile::unpack_floats<T>(packed);
           RIDGE_UNROLL_ON_GPU
           for (int v = 0; v < V; ++v) RIDGE_UNROLL_ON_GPU
-          for (int g = 0; g < G; ++g) sums[e][v] += float(values[v / G * G + g]) * filter[g][v];
+          for (int g = 0; g < G; ++g) sums[e][v] += values[v / G * G + g] * filter[g][v];
         }
       }
     }

@@ -31,13 +31,20 @@ template <class Policy, int V, bool Backward> struct ColumnLane {
   template <class P> __device__ __forceinline__ P* at(const RowsSideBySide<P>& rows, std::int64_t col) const {
     return rows.data + batch * rows.pitch + within + col * rows.step;
   }
-  // f(i, element's index, whether it exists) for the thread's elements of a chunk, which begins with number `first`.
+  // f(i, element's index, whether it exists) for the thread's elements of a chunk, which begins with number `first`: as
+  // many as the part with the most has.
   template <class F> __device__ __forceinline__ void for_chunk(std::int64_t first, std::int64_t cols, F f) const {
+    const int count = count_of_chunk(first, cols);
 #pragma unroll
     for (int i = 0; i < kept; ++i) {
+      if (i >= count) break;  // all threads alike
       const std::int64_t col = (first + i) * parts + part;
       f(i, col, exists && col < cols);
     }
+  }
+  static __device__ __forceinline__ int count_of_chunk(std::int64_t first, std::int64_t cols) {
+    const std::int64_t left = per_thread(cols) - first;
+    return left < kept ? static_cast<int>(left) : kept;
   }
   // The number of elements that the part with the most has.
   static __device__ __forceinline__ std::int64_t per_thread(std::int64_t cols) { return (cols + parts - 1) / parts; }
@@ -85,34 +92,54 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
         for (int v = 0; v < V; ++v) chunk[i][v] = T(tile::minus_infinity<float>);
     });
   };
-  const auto add = [&](const simt::vec<T, V>(&chunk)[kept]) {
+  const auto add = [&](std::int64_t from, const simt::vec<T, V>(&chunk)[kept]) {
+    const int count = Lane::count_of_chunk(from, cols);
+    Seen of_chunk[V];
 #pragma unroll
-    for (int v = 0; v < V; ++v) {
-      Seen of_chunk = Seen::nothing();
+    for (int v = 0; v < V; ++v) of_chunk[v] = Seen::nothing();
 #pragma unroll
-      for (int i = 0; i < kept; ++i) of_chunk.max = tile::greater(of_chunk.max, X(chunk[i][v]));
-      const X base = tile::softmax_base(of_chunk.max);
+    for (int i = 0; i < kept; ++i) {
+      if (i >= count) break;
 #pragma unroll
-      for (int i = 0; i < kept; ++i) of_chunk.sum += tile::exponential(X(chunk[i][v]) - base);
-      seen[v] = tile::merge(seen[v], of_chunk);
+      for (int v = 0; v < V; ++v) of_chunk[v].max = tile::greater(of_chunk[v].max, X(chunk[i][v]));
     }
+    X base[V];
+#pragma unroll
+    for (int v = 0; v < V; ++v) base[v] = tile::softmax_base(of_chunk[v].max);
+#pragma unroll
+    for (int i = 0; i < kept; ++i) {
+      if (i >= count) break;
+#pragma unroll
+      for (int v = 0; v < V; ++v) of_chunk[v].sum += tile::exponential(X(chunk[i][v]) - base[v]);
+    }
+#pragma unroll
+    for (int v = 0; v < V; ++v) seen[v] = tile::merge(seen[v], of_chunk[v]);
   };
   load(0, first);
-  add(first);
+  add(0, first);
   for (std::int64_t from = kept; from < Lane::per_thread(cols); from += kept) {
     simt::vec<T, V> chunk[kept];
     load(from, chunk);
-    add(chunk);
+    add(from, chunk);
   }
   lane.merge_parts(seen, shared, [](const Seen& a, const Seen& b) { return tile::merge(a, b); });
 
   // ---- finish: elements that are not kept are read again
+  X base[V], scale[V], log_sum[V];
+#pragma unroll
+  for (int v = 0; v < V; ++v) {
+    const Normalise<X> of_row(seen[v].max, seen[v].sum, log);
+    base[v] = of_row.base, scale[v] = of_row.scale, log_sum[v] = of_row.log_sum;
+  }
   const auto store = [&](std::int64_t from, const simt::vec<T, V>(&chunk)[kept]) {
     lane.for_chunk(from, cols, [&](int i, std::int64_t col, bool exists) {
       if (!exists) return;
       simt::vec<T, V> out;
 #pragma unroll
-      for (int v = 0; v < V; ++v) out[v] = T(Normalise<X>(seen[v].max, seen[v].sum, log)(X(chunk[i][v])));
+      for (int v = 0; v < V; ++v) {
+        const X above = X(chunk[i][v]) - base[v];
+        out[v] = T(log ? above - log_sum[v] : tile::exponential(above) * scale[v]);
+      }
       simt::store(lane.at(y, col), out);
     });
   };
@@ -150,21 +177,25 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
       }
     });
   };
-  const auto add = [&](const simt::vec<T, V>(&chunk_y)[kept], const simt::vec<T, V>(&chunk_dy)[kept]) {
+  const auto add = [&](std::int64_t from, const simt::vec<T, V>(&chunk_y)[kept],
+                       const simt::vec<T, V>(&chunk_dy)[kept]) {
+    const int count = Lane::count_of_chunk(from, cols);
+    X of_chunk[V] = {};
 #pragma unroll
-    for (int v = 0; v < V; ++v) {
-      X of_chunk = 0;
+    for (int i = 0; i < kept; ++i) {
+      if (i >= count) break;
 #pragma unroll
-      for (int i = 0; i < kept; ++i) of_chunk += gradient.term(X(chunk_y[i][v]), X(chunk_dy[i][v]));
-      sum[v] += of_chunk;
+      for (int v = 0; v < V; ++v) of_chunk[v] += gradient.term(X(chunk_y[i][v]), X(chunk_dy[i][v]));
     }
+#pragma unroll
+    for (int v = 0; v < V; ++v) sum[v] += of_chunk[v];
   };
   load(0, first_y, first_dy);
-  add(first_y, first_dy);
+  add(0, first_y, first_dy);
   for (std::int64_t from = kept; from < Lane::per_thread(cols); from += kept) {
     simt::vec<T, V> chunk_y[kept], chunk_dy[kept];
     load(from, chunk_y, chunk_dy);
-    add(chunk_y, chunk_dy);
+    add(from, chunk_y, chunk_dy);
   }
   lane.merge_parts(sum, shared, [](X a, X b) { return a + b; });
 

@@ -73,7 +73,7 @@ inline constexpr Variant variants[] = {
     {"ring_512x2", "the row in the shared memory of two blocks", {.algorithm = Algorithm::ring, .threads = 512, .team = 512, .cluster = 2}, 0},
     {"ring_512x4", "of four", {.algorithm = Algorithm::ring, .threads = 512, .team = 512, .cluster = 4}, 0},
     {"ring_512x8", "of eight", {.algorithm = Algorithm::ring, .threads = 512, .team = 512, .cluster = 8}, 0},
-    {"columns", "an axis that is not the last: a thread has a row to itself, beside its neighbours'", {.algorithm = Algorithm::columns, .threads = 128, .rows = 128, .in_registers = 16, .blocks_per_sm = 4}, 0.9},
+    {"columns", "an axis that is not the last: a thread has a row to itself, beside its neighbours'", {.algorithm = Algorithm::columns, .threads = 128, .rows = 128, .in_registers = 32, .blocks_per_sm = 4}, 0.9},
     {"columns_8", "a row's elements in eight parts", {.algorithm = Algorithm::columns, .threads = 256, .rows = 32, .in_registers = 16, .blocks_per_sm = 2}, 1.2},
     {"columns_32", "in 32 parts, for long rows", {.algorithm = Algorithm::columns, .threads = 1024, .rows = 32, .in_registers = 8}, 2.0},
     {"strided", "any strides", {.algorithm = Algorithm::strided}, 0.25, Role::fallback},
