@@ -154,6 +154,26 @@ def test_a_folded_batch_norm_whose_changes_no_version_counts():
         compare(fast(x), model(x))
 
 
+class SqueezeExcite(nn.Module):
+    def __init__(self, channels=16, fewer=6):
+        super().__init__()
+        self.down, self.up = nn.Conv2d(channels, fewer, 1), nn.Conv2d(fewer, channels, 1)
+
+    def forward(self, x):
+        return x * torch.sigmoid(self.up(nn.functional.silu(self.down(x.mean((2, 3), keepdim=True)))))
+
+
+@pytest.mark.parametrize("form", [torch.contiguous_format, torch.channels_last])
+def test_filters_of_one_pixel_are_products(form):
+    model, x = SqueezeExcite().eval().to(memory_format=form), torch.randn(3, 16, 5, 4).to(memory_format=form)
+    fast = compiled(model)
+    with torch.no_grad():
+        y = fast(x)
+        compare(y, model(x))
+    assert y.stride() == model(x).stride()
+    assert [e.what for e in ridge.torch.report(model).entries] == ["conv2d+bias+silu", "conv2d+bias+sigmoid"]
+
+
 class WritesBefore(ImageBlock):
     def forward(self, x):
         self.bn1.running_var.add_(1)

@@ -144,7 +144,8 @@ def measure(name, device):
     ways = {"eager": model, "compile": torch.compile(model), "ridge": torch.compile(model, backend=ridge.torch.backend)}
     m = run.Measurement(*name.split(":"))
     m.errors = {way: max(run.relative_errors([call(called).float()], want)) for way, called in ways.items()}
-    m.failure = run.judge([m.errors["ridge"]], [m.errors["eager"]])
+    # What Ridge does not replace is Inductor's, and errs as it does.
+    m.failure = run.judge([m.errors["ridge"]], [max(m.errors["eager"], m.errors["compile"])])
     clock = GpuClock(device)
     once = {}
     for way, called in ways.items():

@@ -87,17 +87,21 @@ def replace(captured, training, stopwatch):
 
 def _find(pattern, node, training, stopwatch):
     """(what is told of a pattern at a node, the match to be put there or None)."""
-    judged = []
+    judged, best = [], None
     try:
         for match in pattern(node, training):
+            if best and match.what != best[0].what:
+                break
             judged.append(_judge(match, stopwatch))
-            if judged[-1].replaced:
-                return judged[-1:], match
+            if judged[-1].replaced and (not best or (judged[-1].ridge_us or 0) < (best[0].ridge_us or 0)):
+                best = judged[-1], match  # of the ways to compute the same, the fastest
     except Unfit as why:
         judged.append(Entry(graph.name(node), _where(node), False, str(why)))
     except Exception as error:  # what a pattern does not foresee must not end the compilation
         why = f"not understood: {type(error).__name__}: {error}".splitlines()[0]
         judged.append(Entry(str(graph.name(node)), _where(node), False, why))
+    if best:
+        return [best[0]], best[1]
     return judged[:1], None  # of several ways that were refused, the one with most in it is told
 
 

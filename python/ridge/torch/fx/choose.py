@@ -31,7 +31,7 @@ def _key(match, values, *more):
         else v
         for v in values
     )
-    return match.what, shapes, *more
+    return match.what, match.ridge, shapes, *more
 
 
 class Stopwatch:

@@ -44,6 +44,19 @@ def _convolution(x, w, bias, residual, activation, stride, padding, dilation, gr
     return y.permute(0, 3, 1, 2) if last else y
 
 
+def _product_of_pixels(x, w, bias, residual, activation, *_):
+    """The same by filters of one pixel, channels innermost: a matrix product, which has kernels for few rows too."""
+    rows = [None if image is None else image.permute(0, 2, 3, 1).reshape(-1, image.shape[1]) for image in (x, residual)]
+    parts = ["bias" if bias is not None else "", activation or ""]
+    y = torch.ops.ridge.gemm(
+        *(rows[0], w.flatten(1), rows[1], bias),
+        beta=None if residual is None else 1.0,
+        layout="nt",
+        epilogue="+".join(part for part in parts if part) or None,
+    )
+    return y.view(x.shape[0], *x.shape[2:], w.shape[0]).permute(0, 3, 1, 2)
+
+
 def _convolution_and_batch_norm(x, w, bias, residual, activation, *how):
     """The batch norm in the one pass after the convolution."""
     return _convolution_and_pass(x, w, bias, residual, activation or "relu", *how)
@@ -79,6 +92,14 @@ def _batch_norm(node, product):
     return (*found, given.get("eps", 1e-5))
 
 
+def _is_of_pixels(x, w, stride, padding, _, groups, last, tf32):
+    """Whether each output depends on the one pixel at its place, and a pixel's channels are neighbours."""
+    one = ["1", "1"]
+    lies = last or graph.sizes(x)[2:] == one
+    every = (stride, padding, groups) in (("1", "0", "1"), ("1,1", "0,0", "1"), ("1,1", "0", "1"), ("1", "0,0", "1"))
+    return graph.sizes(w)[2:] == one and lies and every and not tf32
+
+
 def convolution(node, training):
     """act(conv2d(x, w) + bias + residual), a batch norm folded into w and bias; then without what follows."""
     if name(node) != "conv2d" or training:
@@ -93,33 +114,35 @@ def convolution(node, training):
     tf32 = value(x).dtype == torch.float32 and value(x).is_cuda and torch.backends.cudnn.allow_tf32
     how = (*sizes, str(given.get("groups", 1)), last, tf32)
     nodes, norm = [node], None
+    ways = (_product_of_pixels, _convolution) if _is_of_pixels(x, w, *how) else (_convolution,)
 
-    def match(residual, activation):
+    def matches(residual, activation):
         parts = ["conv2d", "batch_norm" if norm else "bias" if bias is not None else ""]
         what = "+".join(part for part in (*parts, "residual" if residual is not None else "", activation) if part)
         torchs = _convolution_and_batch_norm if norm else _convolution_and_pass
         inputs = (x, w, bias, residual, activation, *how)
-        return Match(what, tuple(nodes), inputs, _convolution, torchs, norm=norm or (), any_layout=True)
+        return [Match(what, tuple(nodes), inputs, way, torchs, norm=norm or (), any_layout=True) for way in ways]
 
-    found = [match(None, None)]
+    found = [matches(None, None)]
     after = only_user(node)
     norm = _batch_norm(after, node)
     if norm:
         nodes.append(after)
-        found.append(match(None, None))
+        found.append(matches(None, None))
         after = only_user(after)
     residual = residual_of(after, nodes[-1])
     if residual is not None and _lies(residual, last):
         nodes.append(after)
-        found.append(match(residual, None))
+        found.append(matches(residual, None))
         after = only_user(after)
     else:
         residual = None
     activation = activation_of(after)
     if activation:
         nodes.append(after)
-        found.append(match(residual, activation))
-    yield from reversed(found)
+        found.append(matches(residual, activation))
+    for ways_of_one in reversed(found):
+        yield from ways_of_one
 
 
 def _group_norm(x, groups, gamma, beta, eps, activation, last):
