@@ -31,13 +31,16 @@ template <class Policy, int V, bool Backward> struct ColumnLane {
   template <class P> __device__ __forceinline__ P* at(const RowsSideBySide<P>& rows, std::int64_t col) const {
     return rows.data + batch * rows.pitch + within + col * rows.step;
   }
-  // f(i, element's index, whether it exists) for the thread's elements of a chunk, which begins with number `first`: as
-  // many as the part with the most has.
+  // Whether loops over a chunk end with its last element. Pairs of 16-bit elements are then taken apart, which costs
+  // more than absent elements do: on an H100, 64 x 1024 x 196 in bf16 120 us instead of 73; in float32 8 x 19 x 512^2
+  // 128 instead of 217.
+  static constexpr bool ends = V == 1;
+  // f(i, element's index, whether it exists) for the thread's elements of a chunk, which begins with number `first`.
   template <class F> __device__ __forceinline__ void for_chunk(std::int64_t first, std::int64_t cols, F f) const {
     const int count = count_of_chunk(first, cols);
 #pragma unroll
     for (int i = 0; i < kept; ++i) {
-      if (i >= count) break;  // all threads alike
+      if (ends && i >= count) break;  // all threads alike
       const std::int64_t col = (first + i) * parts + part;
       f(i, col, exists && col < cols);
     }
@@ -99,7 +102,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
     for (int v = 0; v < V; ++v) of_chunk[v] = Seen::nothing();
 #pragma unroll
     for (int i = 0; i < kept; ++i) {
-      if (i >= count) break;
+      if (Lane::ends && i >= count) break;
 #pragma unroll
       for (int v = 0; v < V; ++v) of_chunk[v].max = tile::greater(of_chunk[v].max, X(chunk[i][v]));
     }
@@ -108,7 +111,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
     for (int v = 0; v < V; ++v) base[v] = tile::softmax_base(of_chunk[v].max);
 #pragma unroll
     for (int i = 0; i < kept; ++i) {
-      if (i >= count) break;
+      if (Lane::ends && i >= count) break;
 #pragma unroll
       for (int v = 0; v < V; ++v) of_chunk[v].sum += tile::exponential(X(chunk[i][v]) - base[v]);
     }
@@ -183,7 +186,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
     X of_chunk[V] = {};
 #pragma unroll
     for (int i = 0; i < kept; ++i) {
-      if (i >= count) break;
+      if (Lane::ends && i >= count) break;
 #pragma unroll
       for (int v = 0; v < V; ++v) of_chunk[v] += gradient.term(X(chunk_y[i][v]), X(chunk_dy[i][v]));
     }
