@@ -174,6 +174,58 @@ def test_filters_of_one_pixel_are_products(form):
     assert [e.what for e in ridge.torch.report(model).entries] == ["conv2d+bias+silu", "conv2d+bias+sigmoid"]
 
 
+def test_one_pixel_lies_as_eager_models_have_it():
+    conv = nn.Conv2d(8, 4, 1).eval()
+
+    def pooled(x):  # what follows takes its layout from the one pixel's
+        return nn.functional.interpolate(torch.relu(conv(x.mean((2, 3), keepdim=True))), size=x.shape[-2:])
+
+    x = torch.randn(2, 8, 6, 5)
+    with torch.no_grad():
+        y, expected = torch.compile(pooled, backend=lambda m, i: fx.backend(m, i, measure=False))(x), pooled(x)
+    compare(y, expected)
+    assert y.stride() == expected.stride()
+
+
+class Branches(nn.Module):
+    """A graph whose later nodes fetch attributes."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8)
+
+    def forward(self, x):
+        y = self.norm(self.conv(x))
+        return torch.cond(y.sum() > 0, lambda z: z + 1, lambda z: z - 1, (y,))
+
+
+class GradientsInside(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(8, 8, 3), nn.BatchNorm2d(8)
+
+    def forward(self, x):
+        with torch.enable_grad():
+            return self.norm(self.conv(x))
+
+
+@pytest.mark.parametrize("kind", [Branches, GradientsInside])
+def test_folds_do_not_leave_regions(kind):
+    model, x = kind().eval(), torch.randn(2, 8, 7, 7)
+
+    def run(module, inputs):
+        fx.replace(module.graph, training=False, stopwatch=None)
+        fold.together(module.graph)
+        module.graph.lint()
+        module.recompile()
+        return module.forward
+
+    with torch.no_grad():
+        y, expected = torch.compile(model, backend=run)(x), model(x)
+    compare(y.detach(), expected.detach())
+    assert y.requires_grad == expected.requires_grad
+
+
 class WritesBefore(ImageBlock):
     def forward(self, x):
         self.bn1.running_var.add_(1)

@@ -273,14 +273,14 @@ template <class Policy, class T> class WgmmaConsumer {
   unsigned p_[c.bn / 16][4];         // P [64][bn], by 16 keys
 };
 
-// Adds to a consumer's rows of O, in the staging buffer, the NaN and infinite values of V that were cleared in tiles with
-// edges: those of keys that a query attends to. Once for a tile of queries and element by element, so that the loop over
-// keys has no code for it.
-//   own: tiles of keys that the consumer met     first_row: of the consumer, in the block's tile
+// Adds to a consumer's rows of O, in the staging buffer, the NaN and infinite values of V that were cleared in tiles
+// with edges: those of keys that a query attends to. Once for a tile of queries and element by element, so that the
+// loop over keys has no code for it.
+//   special: tiles of keys from the first to the last such one     first_row: of the consumer, in the block's tile
 //   first: column of O where the buffer begins
 template <class Policy, bool TakesMask, class T, class Walk>
 __device__ __forceinline__ void add_special(const Arguments<T>& a, const BlockCoord& at, const Walk& walk,
-                                            const typename Walk::Tiles& own, int first_row, int first,
+                                            const typename Walk::Tiles& special, int first_row, int first,
                                             unsigned char* out) {
   using K = WgmmaKernel<Policy>;
   constexpr Config c = Policy::config;
@@ -292,7 +292,7 @@ __device__ __forceinline__ void add_special(const Arguments<T>& a, const BlockCo
         out + column / panel * K::q_panel +
         tile::sm90::swizzled(static_cast<unsigned>(first_row + row), static_cast<unsigned>(column % panel * 2)));
     float sum = static_cast<float>(o);
-    for (int tile = own.from; tile < own.to; ++tile) {
+    for (int tile = special.from; tile < special.to; ++tile) {
       if (walk.whole.contains(tile)) continue;  // the product had the values as they are
       const int first_key = walk.first(tile);
       const Span keys = span_of(a, query, first_key, ::min(first_key + c.bn, walk.keys.last));

@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
     WgmmaConsumer<Policy, T> m(first_row);
     const Scores<T> scores(a);
     m.clear();
-    bool met_special = false;  // whether a tile of V was cleared of NaN or infinity
+    int first_special = walk.tiles;  // the first tile whose V was cleared of NaN or infinity
     sm90::wait(&sync.full_q, 0);
     for (int tile = 0; tile < walk.tiles; ++tile) {
       const bool whole = walk.whole.contains(tile);
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
       if (!whole) {
         const int thread = static_cast<int>(threadIdx.x);
         if (__syncthreads_or(finds_special<K::v_bytes, c.threads, T>(stage_v(tile % 2), thread))) {
-          met_special = true;
+          first_special = ::min(first_special, tile);
           clear_special<K::v_bytes, c.threads, T>(stage_v(tile % 2), thread);
           sm90::fence_shared_for_copies();  // orders the stores before products
           __syncthreads();
@@ -89,9 +89,9 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
     const int first_query = walk.first_query + first_row;
     static_assert(K::o_columns == c.dv, "O leaves at once");
     m.store(sm90::shared_address(out), 0);
-    if (met_special) {
+    if (first_special < walk.tiles) {
       sm90::sync_warpgroup(K::own + group);
-      add_special<Policy, false>(a, at, walk, {0, walk.tiles}, first_row, 0, out);
+      add_special<Policy, false>(a, at, walk, {first_special, walk.tiles}, first_row, 0, out);
     }
     sm90::fence_shared_for_copies();
     sm90::sync_warpgroup(K::own + group);

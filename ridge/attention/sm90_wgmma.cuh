@@ -8,12 +8,12 @@
 //
 // Zero times NaN would reach O from values that a query may not attend to. Where that can happen, at the edges of
 // masks, spare warps check the tile first: they replace NaN and infinite values by 0, and consumers add such values one
-// by one to the queries that attend to them.
+// by one, at the end of a tile of queries, to those that attend to them.
 //
 // The first execution of an instruction waits for its line of code, from the L2 cache or from memory, and with few keys
 // most instructions are executed once: on an H200, 128 queries of 12 heads, 32 times, took 12.0 us in a chain and 18.5
-// after other kernels had run. So what is rare is kept out of the loop over keys (add_special), and what needs much code
-// has instances of its own (MaskLoad): 17.0 us; tiles of 64 keys, half as much code again: 14.1.
+// after other kernels had run. So what is rare is kept out of the loop over keys (add_special), and what needs much
+// code has instances of its own (MaskLoad): 17.0 us; tiles of 64 keys, half as much code again: 14.1.
 #pragma once
 #include <ridge/attention/sm90_launch.cuh>
 #include <ridge/attention/sm90_steps.cuh>
@@ -244,7 +244,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
     };
     if (consumer == 1) arrive_order(0);
     TileCounter<c.stages> scored{0}, added{0};  // tiles of K and of V that this consumer has released
-    bool met_special = false;                   // whether a tile of V was cleared of NaN or infinity
+    typename Walk::Tiles special{0, 0};         // from the first to the last whose V was cleared of NaN or infinity
     scheduler.for_each([&](const BlockCoord& at) {
       const WgmmaSequence<T, Varlen> sequence(given, at.batch);
       const Arguments<T>& a = sequence.arguments();
@@ -297,7 +297,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
       };
       const auto end_pv = [&](int tile) {
         if (!walk.whole.contains(tile)) {
-          met_special = met_special || sync.special[added.stage()] == added.tiles + 1;
+          if (sync.special[added.stage()] == added.tiles + 1) special = {special.to ? special.from : tile, tile + 1};
           sm90::sync_warpgroup(K::own + consumer);  // all have read the flag
         }
         if (is_leader) sm90::arrive(sync.empty_v + added.stage());
@@ -322,7 +322,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
       };
 
       m.clear();
-      met_special = false;
+      special = {0, 0};
       pass(own.from);
       sm90::wait(sync.full_q + consumer, parity_q);
       parity_q ^= 1;
@@ -361,9 +361,9 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
         if (is_leader) sm90::wait_stores_read<0>();  // the last store has read the buffer
         sm90::sync_warpgroup(K::own + consumer);
         m.store(sm90::shared_address(out), first);
-        if (met_special) {
+        if (special.to) {
           sm90::sync_warpgroup(K::own + consumer);
-          add_special<Policy, takes_mask>(a, at, walk, own, first_row, first, out);
+          add_special<Policy, takes_mask>(a, at, walk, special, first_row, first, out);
         }
         sm90::fence_shared_for_copies();
         sm90::sync_warpgroup(K::own + consumer);

@@ -9,7 +9,7 @@ from ridge.torch.fx import fold
 from ridge.torch.fx.graph import hint, real_tensors
 
 _ROUNDS, _WARM = 15, 1
-_COPIED = 1 << 28  # bytes
+_COPIED = 1 << 26  # bytes
 _known = {}  # {what is timed: its times}, of all graphs
 
 
@@ -43,7 +43,7 @@ class Stopwatch:
     def __init__(self, together):
         self._together = together
         self._clock = functools.cache(GpuClock)  # of a device
-        self._us_per_byte = functools.cache(self._us_per_byte)
+        self._copies_us = {}  # of a device
 
     def times(self, match, values, norm=()):
         """Microseconds of Ridge and of PyTorch. `values` and `norm` are those of the match: fake tensors, or what else
@@ -57,7 +57,7 @@ class Stopwatch:
                 if norm:
                     norm[1].abs_()
                 if norm and self._together:
-                    folding_us = 2 * inputs[1].numel() * inputs[1].element_size() * self._us_per_byte(device)
+                    folding_us = inputs[1].numel() * inputs[1].element_size() / _COPIED * self._copy_us(device)
                     ours = functools.partial(_folded_before, match.ridge, fold.batch_norm(*inputs[1:3], *norm))
                 elif norm:
                     ours = functools.partial(_folded, match.ridge, norm)
@@ -66,12 +66,14 @@ class Stopwatch:
             _known[key] = timings[ours].us + folding_us, timings[match.torch].us
         return _known[key]
 
-    def _us_per_byte(self, device):
-        """Of a copy, read and written bytes both counted."""
-        source = torch.ones(_COPIED // 4, dtype=torch.float32, device=device)
-        target = torch.empty_like(source)
-        copy = self._clock(device).prepare(lambda: target.copy_(source))
-        return in_turns({"copy": copy}, _ROUNDS, _WARM)["copy"].us / (2 * _COPIED)
+    def _copy_us(self, device):
+        """Of _COPIED bytes."""
+        if device not in self._copies_us:
+            source = torch.ones(_COPIED // 4, dtype=torch.float32, device=device)
+            target = torch.empty_like(source)
+            copy = self._clock(device).prepare(lambda: target.copy_(source))
+            self._copies_us[device] = in_turns({"copy": copy}, _ROUNDS, _WARM)["copy"].us
+        return self._copies_us[device]
 
 
 def _folded_before(convolution, filters_and_bias, x, w, bias, *rest):

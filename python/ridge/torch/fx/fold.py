@@ -1,7 +1,7 @@
 """Batch norms of given statistics, folded into the filters and biases of the convolutions before them.
 
-They are folded at every call, since a parameter may change between two: all of a graph together, before its first
-layer, in lists of tensors that Inductor takes in one kernel.
+They are folded at every call, since a parameter may change between two: those of a graph together, before its first
+layer, in lists of tensors, which Inductor need not take kernel by kernel.
 """
 
 import operator
@@ -37,19 +37,21 @@ def _floats(tensors, like=None, otherwise=None):
 
 def together(captured):
     """Folds in one call, before all else, the batch norms of each device that depend on the graph's inputs alone, where
-    nothing of the graph writes into those."""
-    inputs, written = ("placeholder", "get_attr"), set()
+    nothing of the graph writes into those, or changes the mode of gradients."""
+    if any(graph.changes_mode(node) for node in captured.nodes):
+        return
+    written = set()
     for node in captured.nodes:
         if graph.writes(node):
             written |= _memory_of(node)
     alike = {}
     for node in captured.nodes:
-        if node.target is not batch_norm or any(one.op not in inputs for one in node.all_input_nodes):
+        if node.target is not batch_norm or any(one.op != "placeholder" for one in node.all_input_nodes):
             continue
         if written.isdisjoint(_memory_of(node)):
             alike.setdefault(graph.value(node.args[0]).device, []).append(node)
     for nodes in alike.values():
-        _put_together(captured, nodes, [node for node in captured.nodes if node.op in inputs][-1])
+        _put_together(captured, nodes, [node for node in captured.nodes if node.op == "placeholder"][-1])
 
 
 def _memory_of(node):

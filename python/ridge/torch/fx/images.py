@@ -44,8 +44,9 @@ def _convolution(x, w, bias, residual, activation, stride, padding, dilation, gr
     return y.permute(0, 3, 1, 2) if last else y
 
 
-def _product_of_pixels(x, w, bias, residual, activation, *_):
-    """The same by filters of one pixel, channels innermost: a matrix product, which has kernels for few rows too."""
+def _product_of_pixels(x, w, bias, residual, activation, stride, padding, dilation, groups, last, tf32):
+    """The same by filters of one pixel, where channels are innermost or there is one pixel: a matrix product, which has
+    kernels for few rows too."""
     rows = [None if image is None else image.permute(0, 2, 3, 1).reshape(-1, image.shape[1]) for image in (x, residual)]
     parts = ["bias" if bias is not None else "", activation or ""]
     y = torch.ops.ridge.gemm(
@@ -54,6 +55,8 @@ def _product_of_pixels(x, w, bias, residual, activation, *_):
         layout="nt",
         epilogue="+".join(part for part in parts if part) or None,
     )
+    if not last:
+        return y.view(x.shape[0], w.shape[0], 1, 1)
     return y.view(x.shape[0], *x.shape[2:], w.shape[0]).permute(0, 3, 1, 2)
 
 
