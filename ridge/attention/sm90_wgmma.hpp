@@ -8,8 +8,8 @@ namespace ridge::attention_kernels {
 // for them.
 constexpr bool wgmma_takes_lengths(const Config& c) { return c.d <= 128 && c.bm < 256 && !is_step(c); }
 
-// Whether a mask tensor is taken, and scores of any scale and cap. Steps have no instance for it, nor have rows with more
-// than two consumers, which have no registers left for it.
+// Whether a mask tensor is taken, and scores of any scale and cap. Steps have no instance for it, nor have rows with
+// more than two consumers, which have no registers left for it.
 constexpr bool wgmma_takes_masks(const Config& c) { return c.bm <= 128 && !is_step(c); }
 
 // Q, `stages` of K [bn][d] and V [bn][dv], and barriers. One warpgroup is the producer, the consumers have 64 queries
