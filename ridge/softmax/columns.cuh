@@ -15,9 +15,9 @@ template <class P> struct RowsSideBySide {
 };
 
 // A thread's place: V neighbouring rows, and every `parts`-th element of them from `part` on, of which it keeps `kept`.
-template <class Policy, int V, bool Backward> struct ColumnLane {
+template <class Policy, class T, int V, bool Backward> struct ColumnLane {
   static constexpr Config c = Policy::config;
-  static constexpr int parts = columns::parts(c), kept = columns::kept(c, Backward);
+  static constexpr int parts = columns::parts(c), kept = columns::kept(c, Backward, V, sizeof(T));
   int lane, part;
   std::int64_t batch, within;
   bool exists;
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
     softmax_columns(RowsSideBySide<const T> x, RowsSideBySide<T> y, std::int64_t rows, std::int64_t inner,
                     std::int64_t cols, bool log) {
   using X = Compute<T>;
-  using Lane = ColumnLane<Policy, V, false>;
+  using Lane = ColumnLane<Policy, T, V, false>;
   using Seen = tile::OnlineSoftmax<X>;
   constexpr int kept = Lane::kept;
   __shared__ Seen shared[Lane::parts][Policy::config.rows * V];
@@ -161,7 +161,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
     softmax_gradient_columns(RowsSideBySide<const T> y, RowsSideBySide<const T> dy, RowsSideBySide<T> dx,
                              std::int64_t rows, std::int64_t inner, std::int64_t cols, bool log) {
   using X = Compute<T>;
-  using Lane = ColumnLane<Policy, V, true>;
+  using Lane = ColumnLane<Policy, T, V, true>;
   constexpr int kept = Lane::kept;
   __shared__ X shared[Lane::parts][Policy::config.rows * V];
   const Lane lane(rows, inner);

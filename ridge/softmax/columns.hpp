@@ -6,9 +6,12 @@
 namespace ridge::softmax_detail::columns {
 
 // The threads that share a row, and the elements of it that each keeps in registers: for a gradient half as many, of
-// both tensors.
+// both tensors. Elements of `width` rows take a register each, or two where they have 8 bytes.
 constexpr int parts(const Config& c) { return c.threads / c.rows; }
-constexpr int kept(const Config& c, bool backward) { return backward ? c.in_registers / 2 : c.in_registers; }
+constexpr int kept(const Config& c, bool backward, int width, std::size_t element_bytes) {
+  const int registers = std::max(width, static_cast<int>(element_bytes / 4));
+  return c.in_registers / registers / (backward ? 2 : 1);
+}
 
 // Elements of neighbouring rows that a lane has: as many as make 4 bytes, where all rows allow accesses of these.
 inline int width(const SoftmaxProblem& p) {
@@ -45,7 +48,7 @@ inline roofline::Kernel model(const Variant& row, const SoftmaxProblem& p, const
   const Config& c = row.config;
   roofline::Kernel k = kernel_of(row, footprint(row, p, device), p);
   const double per_thread = std::ceil(static_cast<double>(p.cols) / parts(c));
-  const double at_a_time = kept(c, p.backward);
+  const double at_a_time = kept(c, p.backward, width(p), static_cast<std::size_t>(element_bytes(p)));
   if (per_thread > at_a_time) read_again(k, 1, rows_per_block(c) * width(p), p, device);
   k.trips = std::ceil(per_thread / at_a_time) * (per_thread > at_a_time ? 2 : 1);
   k.trip_bytes = std::min(per_thread, at_a_time) * c.threads * width(p) * static_cast<double>(element_bytes(p)) *

@@ -29,7 +29,7 @@ struct Config {
   Algorithm algorithm = Algorithm::resident;
   int threads = 256;
   int rows = 1;          // rows of a block, side by side; each has an equal share of the threads
-  int in_registers = 0;  // vectors per lane; columns: elements
+  int in_registers = 0;  // vectors per lane; columns: registers of elements
   int in_shared = 0;
   int blocks_per_sm = 1;          // the least residency asked of the compiler
   int team = 0;                   // ring: threads that share a row
@@ -74,8 +74,8 @@ inline constexpr Variant variants[] = {
     {"ring_512x4", "of four", {.algorithm = Algorithm::ring, .threads = 512, .team = 512, .cluster = 4}, 0},
     {"ring_512x8", "of eight", {.algorithm = Algorithm::ring, .threads = 512, .team = 512, .cluster = 8}, 0},
     {"columns", "an axis that is not the last: a thread has a row to itself, beside its neighbours'", {.algorithm = Algorithm::columns, .threads = 128, .rows = 128, .in_registers = 32, .blocks_per_sm = 4}, 0.9},
-    {"columns_8", "a row's elements in eight parts", {.algorithm = Algorithm::columns, .threads = 256, .rows = 32, .in_registers = 16, .blocks_per_sm = 2}, 1.2},
-    {"columns_32", "in 32 parts, for long rows", {.algorithm = Algorithm::columns, .threads = 1024, .rows = 32, .in_registers = 8}, 2.0},
+    {"columns_8", "a row's elements in eight parts", {.algorithm = Algorithm::columns, .threads = 256, .rows = 32, .in_registers = 32, .blocks_per_sm = 2}, 1.2},
+    {"columns_32", "in 32 parts, for long rows", {.algorithm = Algorithm::columns, .threads = 1024, .rows = 32, .in_registers = 16}, 2.0},
     {"strided", "any strides", {.algorithm = Algorithm::strided}, 0.25, Role::fallback},
 };
 // clang-format on
