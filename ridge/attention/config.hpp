@@ -66,8 +66,7 @@ constexpr int mma_tile_bytes(int rows, int columns) { return panels(columns) * r
 inline constexpr int mma_stages = 2;  // one is used while the other is filled
 // Q [bm][d]; O leaves through the same place.
 constexpr int mma_q_bytes(const Config& c) { return mma_tile_bytes(c.bm, c.d > c.dv ? c.d : c.dv); }
-inline constexpr int hopper_smem = 232448;  // per block
-// And where several blocks share a multiprocessor's 228 KB, of which each block takes 1 KB for the system.
-constexpr int hopper_smem_of(const Config& c) { return 233472 / c.blocks_per_sm - 1024; }
+// Shared memory of a block on Hopper: its share of a multiprocessor's 228 KB, less 1 KB that the system takes.
+constexpr int hopper_smem(const Config& c) { return 233472 / c.blocks_per_sm - 1024; }
 
 }  // namespace ridge::attention_kernels

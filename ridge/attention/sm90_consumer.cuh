@@ -40,7 +40,7 @@ template <class Policy> struct WgmmaKernel {
 
   // Registers of the block, in steps of 8: the producer has few, and consumers share the rest.
   static constexpr int registers = 65536 / (c.threads * c.blocks_per_sm) / 8 * 8 * (consumers + 1);
-  static constexpr int producer_registers = consumers <= 2 && c.blocks_per_sm * c.threads <= 768 ? 40 : 32,
+  static constexpr int producer_registers = consumers <= 2 ? 40 : 32,
                        consumer_registers = (registers - producer_registers) / consumers / 8 * 8;
   // Named barriers: one per consumer, starting at `own`; one of the checkers; one per consumer for the ping-pong order.
   static constexpr int own = 1, all_checkers = own + consumers, order = all_checkers + 1;

@@ -52,7 +52,7 @@ template <class Policy> struct WideGradientKernel {
                        ds_at = o_at + c.stages * o_bytes, mask_at = ds_at + ds_stages * ds_bytes,
                        stats_at = mask_at + gradient_mask_bytes(c), barriers_at = stats_at + c.stages * stats_bytes;
   static_assert(barriers_at + wgmma_gradient_barrier_bytes(c) == wgmma_gradient_bytes(c));
-  static_assert(wgmma_gradient_bytes(c) <= hopper_smem);
+  static_assert(wgmma_gradient_bytes(c) <= hopper_smem(c));
 
   // Named barriers: P of a step is stored (GradientDv is at most a step ahead), dS is stored, and both have been read;
   // the first two warpgroups; one per warpgroup; a part of a tile of dQ has been added; GradientDq has finished with K.

@@ -13,7 +13,7 @@
 // The first execution of an instruction waits for its line of code, from the L2 cache or from memory, and with few keys
 // most instructions are executed once: on an H200, 128 queries of 12 heads, 32 times, took 12.0 us in a chain and 18.5
 // after other kernels had run. So what is rare is kept out of the loop over keys (add_special), and what needs much
-// code has instances of its own (MaskLoad): 17.0 us; tiles of 64 keys, half as much code again: 14.1.
+// code has instances of its own (MaskLoad): 17.0 us; tiles of 64 keys, which need half the code: 14.1.
 #pragma once
 #include <ridge/attention/sm90_launch.cuh>
 #include <ridge/attention/sm90_steps.cuh>
@@ -423,9 +423,10 @@ Status launch_tiles(const simt::Config& at, Kernel kernel, const WgmmaMaps& maps
   return tile::sm90::launch_clusters(at, 1, kernel, maps, a, scheduler, mask);
 }
 
+// With a mask, or scores that are not products.
 template <class Policy, class T>
-Status launch_masked(const simt::Config& at, const WgmmaMaps& maps, const Call& call,
-                     const WgmmaTileScheduler& scheduler) {
+Status launch_any_scores(const simt::Config& at, const WgmmaMaps& maps, const Call& call,
+                         const WgmmaTileScheduler& scheduler) {
   constexpr Config c = Policy::config;
   const AttentionProblem& p = call.problem;
   if constexpr (loads_masks(c)) {
@@ -469,7 +470,7 @@ template <class T> struct WgmmaRows : RowsOf<Algorithm::wgmma, T> {
                               NoWgmmaMask{});
       if constexpr (wgmma_takes_masks(c))
         if (p.mask != AttentionMask::none || !scores_are_products(p))
-          return launch_masked<Policy<I>, T>(at, maps, call, scheduler);
+          return launch_any_scores<Policy<I>, T>(at, maps, call, scheduler);
       return launch_tiles(at, attention_wgmma<Policy<I>, T>, maps, arguments_of<T>(call), scheduler, NoWgmmaMask{});
     }
   }

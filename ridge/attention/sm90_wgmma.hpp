@@ -24,7 +24,7 @@ constexpr int wgmma_tile_bytes(const Config& c) {
 // as fit.
 constexpr int wgmma_o_columns(const Config& c) {
   int columns = c.dv;
-  while (columns > panel && wgmma_tile_bytes(c) + mma_tile_bytes(c.bm, columns) > hopper_smem_of(c)) do
+  while (columns > panel && wgmma_tile_bytes(c) + mma_tile_bytes(c.bm, columns) > hopper_smem(c)) do
       columns -= panel;
     while (c.dv % columns != 0);
   return columns;
@@ -34,7 +34,7 @@ constexpr int wgmma_bytes(const Config& c) { return wgmma_tile_bytes(c) + wgmma_
 // A tile of a 16-bit mask, [bm][bn], behind the staging buffer: if it fits, and all consumers have the same tiles.
 constexpr int wgmma_mask_bytes(const Config& c) { return mma_tile_bytes(c.bm, c.bn); }
 constexpr bool loads_masks(const Config& c) {
-  return wgmma_takes_masks(c) && c.bm <= c.bn && wgmma_bytes(c) + wgmma_mask_bytes(c) <= hopper_smem_of(c);
+  return wgmma_takes_masks(c) && c.bm <= c.bn && wgmma_bytes(c) + wgmma_mask_bytes(c) <= hopper_smem(c);
 }
 
 }  // namespace ridge::attention_kernels
@@ -73,8 +73,8 @@ inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, con
       .rows = c.bm, .columns = multiply_adds(p, c.d, c.dv), .tflops = device.fp16_tflops, .edge_keys = edges * c.bn};
   roofline::Kernel k = kernel_of(row, p, footprint(row, p, device), products, device);
   if (const double rate = rate_of(products, device); rate > 0) {
-    // Prologue and epilogue of a tile, which other blocks of the multiprocessor overlap; measured on an H200, like
-    // efficiencies.
+    // Prologue and epilogue of a tile: measured on an H200, like efficiencies; where other blocks of the multiprocessor
+    // overlap them, fitted to which row is faster.
     const double tile_clocks = c.blocks_per_sm == 1 ? 4000 : 3500.0 / c.blocks_per_sm;
     const double masked = p.mask == AttentionMask::none ? 1 : 1.5;  // every tile is an edge
     k.clocks = static_cast<double>(p.b * p.hq) * query_tiles(c, p) *

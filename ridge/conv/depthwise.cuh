@@ -20,23 +20,21 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
   constexpr Config c = Policy::config;
   constexpr int V = grouped_vector(sizeof(T)), P = c.rows, S = c.size, N = depthwise_inputs(P, S, Stride);
   float* filters = simt::dynamic_shared<float>();
-  const int pitch = p.vectors * V, first_filter = static_cast<int>(blockIdx.y) * pitch;  // of the block
+  const int pitch = p.vectors * V;
+  const GroupedPlace<T> place(p, c.threads);
 
   // ---- load: [tap][filter]
-  stage_filters<1>(filters, w, p, first_filter, c.threads);
+  stage_filters<1>(filters, w, p, place.first_filter, c.threads);
   __syncthreads();
-
-  unsigned vector = threadIdx.x;
-  const unsigned slot = p.of_block.divide(vector), slots = p.of_block(c.threads);
-  const int k = first_filter + static_cast<int>(vector) * V;  // the thread's first filter
-  if (slot >= slots || k >= p.channels) return;
-  const float* own = filters + vector * V;
-  const VectorEpilogue<T, V> finish(epilogue, p, k);
-  const unsigned chunks = (p.strips + slots - 1) / slots, each = (chunks + gridDim.x - 1) / gridDim.x;
+  if (!place.exists(p)) return;
+  const float* own = filters + place.vector * V;
+  const VectorEpilogue<T> finish(epilogue, p, place.k);
+  const unsigned slots = place.slots, chunks = (p.strips + slots - 1) / slots,
+                 each = (chunks + gridDim.x - 1) / gridDim.x;
   const unsigned end = ::min((blockIdx.x + 1) * each, chunks) * slots;
 
   RIDGE_KEEP_LOOP
-  for (unsigned strip = blockIdx.x * each * slots + slot; strip < ::min(end, p.strips); strip += slots) {
+  for (unsigned strip = blockIdx.x * each * slots + place.slot; strip < ::min(end, p.strips); strip += slots) {
     unsigned across = strip, i = p.of_row.divide(across);
     const unsigned n = p.of_image.divide(i);
     const int first_j = static_cast<int>(across) * P, apart = static_cast<int>(p.x[3]),
@@ -44,7 +42,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
 
     // ---- compute
     float sums[P][V] = {};
-    const T* image = x + n * p.x[0] + k;
+    const T* image = x + n * p.x[0] + place.k;
     RIDGE_KEEP_LOOP
     for (int a = 0; a < S; ++a) {
       const int h = static_cast<int>(i) * Stride - p.top + a;

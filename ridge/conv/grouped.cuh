@@ -34,8 +34,22 @@ __device__ __forceinline__ void stage_filters(float* to, const T* w, const Group
   }
 }
 
-// The end of a thread's sums: neighbouring outputs of V filters from k on.
-template <class T, int V> struct VectorEpilogue {
+// A thread's place in its block: one of the block's vectors of channels, and one of the strips of a chunk.
+template <class T> struct GroupedPlace {
+  int first_filter, k;           // of the block, of the thread
+  unsigned vector, slot, slots;  // slots: strips of a chunk
+  __device__ __forceinline__ GroupedPlace(const GroupedShape& p, int threads) {
+    vector = threadIdx.x;
+    slot = p.of_block.divide(vector), slots = p.of_block(static_cast<unsigned>(threads));
+    first_filter = static_cast<int>(blockIdx.y) * p.vectors * grouped_vector(sizeof(T));
+    k = first_filter + static_cast<int>(vector) * grouped_vector(sizeof(T));
+  }
+  __device__ __forceinline__ bool exists(const GroupedShape& p) const { return slot < slots && k < p.channels; }
+};
+
+// The end of a thread's sums: neighbouring outputs of a vector of filters from k on.
+template <class T> struct VectorEpilogue {
+  static constexpr int V = grouped_vector(sizeof(T));
   const Epilogue<T>& epilogue;
   const GroupedShape& p;
   int k;
@@ -124,27 +138,25 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
   constexpr int V = grouped_vector(sizeof(T)), P = c.rows, G = c.filters;
   static_assert(V % G == 0, "a thread has whole groups");
   float* filters = simt::dynamic_shared<float>();
-  const int pitch = p.vectors * V, first_filter = static_cast<int>(blockIdx.y) * pitch;  // of the block
+  const int pitch = p.vectors * V;
+  const GroupedPlace<T> place(p, c.threads);
 
-  stage_filters<G>(filters, w, p, first_filter, c.threads);
+  // ---- load: [tap][channel of a group][filter]
+  stage_filters<G>(filters, w, p, place.first_filter, c.threads);
   __syncthreads();
-
-  unsigned vector = threadIdx.x;
-  const unsigned slot = p.of_block.divide(vector), slots = p.of_block(c.threads);
-  const int k = first_filter + static_cast<int>(vector) * V;  // the thread's first filter
-  if (slot >= slots || k >= p.channels) return;
-  const float* own = filters + vector * V;
-  const VectorEpilogue<T, V> finish(epilogue, p, k);
+  if (!place.exists(p)) return;
+  const float* own = filters + place.vector * V;
+  const VectorEpilogue<T> finish(epilogue, p, place.k);
 
   RIDGE_KEEP_LOOP
-  for (unsigned strip = blockIdx.x * slots + slot; strip < p.strips; strip += gridDim.x * slots) {
+  for (unsigned strip = blockIdx.x * place.slots + place.slot; strip < p.strips; strip += gridDim.x * place.slots) {
     unsigned across = strip, i = p.of_row.divide(across);
     const unsigned n = p.of_image.divide(i);
     const int first_j = static_cast<int>(across) * P;
 
     // ---- compute
     float sums[P][V] = {};
-    const T* image = x + n * p.x[0] + k;
+    const T* image = x + n * p.x[0] + place.k;
     RIDGE_KEEP_LOOP
     for (int a = 0; a < p.rows; ++a) {
       const int h = static_cast<int>(i) * p.stride_h - p.top + a * p.dilation_h;

@@ -128,21 +128,15 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
   lane.merge_parts(seen, shared, [](const Seen& a, const Seen& b) { return tile::merge(a, b); });
 
   // ---- finish: elements that are not kept are read again
-  X base[V], scale[V], log_sum[V];
+  Normalise<X> normalise[V];
 #pragma unroll
-  for (int v = 0; v < V; ++v) {
-    const Normalise<X> of_row(seen[v].max, seen[v].sum, log);
-    base[v] = of_row.base, scale[v] = of_row.scale, log_sum[v] = of_row.log_sum;
-  }
+  for (int v = 0; v < V; ++v) normalise[v] = Normalise<X>(seen[v].max, seen[v].sum, log);
   const auto store = [&](std::int64_t from, const simt::vec<T, V>(&chunk)[kept]) {
     lane.for_chunk(from, cols, [&](int i, std::int64_t col, bool exists) {
       if (!exists) return;
       simt::vec<T, V> out;
 #pragma unroll
-      for (int v = 0; v < V; ++v) {
-        const X above = X(chunk[i][v]) - base[v];
-        out[v] = T(log ? above - log_sum[v] : tile::exponential(above) * scale[v]);
-      }
+      for (int v = 0; v < V; ++v) out[v] = T(normalise[v](X(chunk[i][v])));
       simt::store(lane.at(y, col), out);
     });
   };

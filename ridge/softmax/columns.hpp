@@ -54,8 +54,8 @@ inline roofline::Kernel model(const Variant& row, const SoftmaxProblem& p, const
   k.trip_bytes = std::min(per_thread, at_a_time) * c.threads * width(p) * static_cast<double>(element_bytes(p)) *
                  (p.backward ? 2 : 1);
   k.tile_efficiency = static_cast<double>(p.cols) / (per_thread * parts(c));
-  // Clocks of a multiprocessor for an element of each lane, measured on an H100; with pairs of 16-bit elements absent
-  // ones are computed too.
+  // Clocks of a multiprocessor for an element of each lane: with pairs of 16-bit elements, where absent ones are
+  // computed too, measured on an H100; else, where memory is slower, estimated.
   const bool in_pairs = width(p) > 1;
   const double computed = in_pairs ? std::ceil(per_thread / at_a_time) * at_a_time : per_thread;
   k.clocks = static_cast<double>(p.rows) / 32 * parts(c) * computed * (in_pairs ? 20 : 8);

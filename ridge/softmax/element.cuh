@@ -15,6 +15,7 @@ __device__ __forceinline__ double logarithm(double x) { return ::log(x); }
 template <class X> struct Normalise {
   X base, scale, log_sum;
   bool log;
+  Normalise() = default;
   __device__ __forceinline__ Normalise(X max, X sum, bool as_log)
       : base(tile::softmax_base(max)), scale(X(1) / sum), log_sum(as_log ? logarithm(sum) : X(0)), log(as_log) {}
   __device__ __forceinline__ X operator()(X x) const {

@@ -98,9 +98,8 @@ def _batch_norm(node, product):
 def _is_of_pixels(x, w, stride, padding, _, groups, last, tf32):
     """Whether each output depends on the one pixel at its place, and a pixel's channels are neighbours."""
     one = ["1", "1"]
-    lies = last or graph.sizes(x)[2:] == one
-    every = (stride, padding, groups) in (("1", "0", "1"), ("1,1", "0,0", "1"), ("1,1", "0", "1"), ("1", "0,0", "1"))
-    return graph.sizes(w)[2:] == one and lies and every and not tf32
+    every = set(stride.split(",")) == {"1"} and set(padding.split(",")) == {"0"} and groups == "1"
+    return graph.sizes(w)[2:] == one and (last or graph.sizes(x)[2:] == one) and every and not tf32
 
 
 def convolution(node, training):
