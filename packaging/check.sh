@@ -36,7 +36,7 @@ consume() {  # consumer, CMake option...
 headers_alone() {
   cd "$1"
   local folder name
-  find . -name '*.h' -o -name '*.hpp' -o -name '*.cuh' | sed -e 's|^\./||' -e '/\/sm[0-9]/d' >"$scratch/all"
+  find . -name '*.h' -o -name '*.hpp' -o -name '*.cuh' | sed -e 's|^\./||' -e '/\/sm[0-9]/d' -e '/^ridge\/lab\//d' >"$scratch/all"
   sed 's/.*/#include <&>/' "$scratch/all" >"$scratch/all.cpp"
   run "$CXX" -std=c++20 -I. -M -MF "$scratch/all.d" "$scratch/all.cpp"
 
@@ -87,6 +87,9 @@ installed() {
     $(pkg-config --cflags --libs ridge) -lm -o "$scratch/by_name"
   LD_LIBRARY_PATH=$(dirname "$library") "$scratch/by_name"
   [[ ! -x $prefix/bin/ridge ]] || run "$prefix/bin/ridge" ops
+  if [[ -n $(find "$prefix" -name libridge_lab_run.a) ]]; then
+    run "$prefix/bin/ridge" lab "$source/apps/ridge/test/lab/saxpy.cu" --run
+  fi
 }
 
 subdirectory() {

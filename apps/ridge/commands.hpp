@@ -25,6 +25,8 @@ void add_survey(CLI::App& app, Action& action);
 void add_plans(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_trace(CLI::App& app, Action& action);
+void add_lab(CLI::App& app, Action& action);
+void add_learn(CLI::App& app, Action& action);
 void add_calibrate(CLI::App& app, Action& action);
 void add_ladder(CLI::App& app, Action& action);
 void add_report(CLI::App& app, Action& action);

@@ -97,6 +97,8 @@ int run(int argc, char** argv) {
   add_plans(app, action);
   add_bench(app, action);
   add_trace(app, action);
+  add_lab(app, action);
+  add_learn(app, action);
   add_ladder(app, action);
   add_report(app, action);
   add_calibrate(app, action);

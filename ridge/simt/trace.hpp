@@ -68,6 +68,16 @@ struct Dim {
   unsigned x = 1, y = 1, z = 1;
 };
 
+// What the launch did to memory as a whole, and what of it could overlap. Of the blocks that were watched.
+struct Footprint {
+  std::int64_t blocks = 0;                             // watched
+  std::int64_t read_sectors = 0, written_sectors = 0;  // of global memory, each counted once; atomics do both
+  std::int64_t block_read_sectors = 0;  // each counted once in every block that reads it: what an ideal L1 cache leaves
+  std::int64_t load_steps = 0;  // of all warps: loads of global memory that come after a basic block's begin, together
+  std::int64_t basic_blocks = 0;  // that warps executed
+  std::int64_t shared_bytes = 0;  // of shared memory that a block used, at most
+};
+
 struct Launch {
   std::string kernel;
   Dim grid, block;
@@ -76,6 +86,7 @@ struct Launch {
   std::vector<Access> accesses;  // sorted by file and line
   std::vector<Branch> branches;  // the divergent ones
   std::vector<Race> races;
+  Footprint footprint;
 
   RIDGE_API Counts total(Space, Kind) const;
   RIDGE_API bool coalesced() const;          // no more sectors than needed
@@ -94,5 +105,13 @@ RIDGE_API bool available();
 // Runs `work` and reports on every kernel that it launched on the CPU. An error is the one of `work` (for a kernel that
 // broke a rule, a sentence with the source line), or says why nothing can be traced. Not for two threads at once.
 RIDGE_API Result<Report> record(const std::function<Status()>& work);
+
+// The same for a program as a whole: what is launched between start() and stop().
+RIDGE_API Status start();
+RIDGE_API Report stop();
+// Of the launches that follow, every n-th block is watched; 0: none. 1 at the start.
+RIDGE_API void watch(std::int64_t every);
+// The last launch that was watched: sums of what it did, without lines and names. stop() has those.
+RIDGE_API Launch latest();
 
 }  // namespace ridge::simt::trace

@@ -1,9 +1,29 @@
 // __syncthreads and its votes.
+#include <ridge/simt/runtime/barrier.hpp>
+
 #include <ridge/simt/runtime/describe.hpp>
 #include <ridge/simt/runtime/observer.hpp>
 #include <ridge/simt/runtime/scheduler.hpp>
 
 namespace ridge::simt {
+
+// All threads that have not returned are here.
+static void release_all(Worker& w) {
+  w.arrived = 0;
+  w.barrier_phase ^= 1;
+  w.vote_phase ^= 1;
+  for (int i = 0; i < w.warps; ++i) {
+    w.ready[i] = 0;
+    make_ready(w, i, w.warp[i].exists & ~w.warp[i].returned);
+  }
+  observe::block_synced();
+}
+
+void thread_returned(Worker& w) {
+  if constexpr (!returned_threads_pass) return;
+  tsan::release(&w.barrier_token[w.barrier_phase]);
+  if (w.arrived > 0 && w.arrived == w.count - w.returned) release_all(w);
+}
 
 static void arrive(Worker& w, where at) {
   Thread& t = *w.current;
@@ -19,13 +39,10 @@ static void arrive(Worker& w, where at) {
   }
   char* token = &w.barrier_token[w.barrier_phase];
   tsan::release(token);
-  if (++w.arrived == w.count) {  // the last thread releases all, and continues first
-    w.arrived = 0;
-    w.barrier_phase ^= 1;
-    for (int i = 0; i < w.warps; ++i) w.ready[i] = w.warp[i].exists;
-    w.ready_warps = ~0u >> (32 - w.warps);
+  const int all = returned_threads_pass ? w.count - w.returned : w.count;
+  if (++w.arrived == all) {  // the last thread releases all, and continues first
+    release_all(w);
     take_ready(w, t.warp, lane_bit(t.lane));
-    observe::block_synced();
   } else {
     t.state = State::at_barrier;
     t.at = at;
@@ -41,11 +58,11 @@ int detail::barrier_vote(Vote kind, bool predicate, where at) {
   auto& vote = w.vote[w.vote_phase];
   if (w.arrived == 0) vote = {0, 0};
   vote.yes += predicate;
-  if (++vote.seen == w.count) w.vote_phase ^= 1;
+  ++vote.seen;
   arrive(w, at);
   switch (kind) {
     case Vote::count: return vote.yes;
-    case Vote::all: return vote.yes == w.count;
+    case Vote::all: return vote.yes == vote.seen;
     default: return vote.yes != 0;
   }
 }

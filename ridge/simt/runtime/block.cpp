@@ -1,6 +1,7 @@
 // Runs a block: its threads on fibers, then back to the home stack when all have returned or one has failed.
 #include <ridge/simt/runtime/block.hpp>
 
+#include <ridge/simt/runtime/barrier.hpp>
 #include <ridge/simt/runtime/collective.hpp>
 #include <ridge/simt/runtime/observer.hpp>
 #include <ridge/simt/runtime/scheduler.hpp>
@@ -39,8 +40,8 @@ static void run_thread(Worker& w, Thread& t) {
 void fiber_main() {
   asan::arrived(nullptr);
   Worker& w = here();
-  w.in_fiber.store(true, std::memory_order_relaxed);
   for (;;) {
+    w.in_fiber.store(true, std::memory_order_relaxed);  // also where another block's thread has left the fiber
     Thread& t = *w.current;
     tsan::acquire(&w.block_token[w.block_parity ^ 1]);
     run_thread(w, t);
@@ -51,6 +52,7 @@ void fiber_main() {
     t.state = State::returned;
     ++w.returned;
     lane_returned(w, t);
+    thread_returned(w);
     Fiber& here = *t.fiber;
     Thread* next = pick(w, t.warp);
     if (!next) {

@@ -55,7 +55,7 @@ static std::uint64_t meet(Worker& w, Collective what, lane_mask mask, std::uint6
   while (p != end && p->mask != mask) ++p;
   if (p == end) {
     if (warp.pendings == Warp::most_pending) [[unlikely]]
-      fail(w, t, [&] { return "more than eight masks in flight in one warp, " + spell(at); });
+      fail(w, t, [&] { return "more than 32 masks in flight in one warp, " + spell(at); });
     *p = {mask, 0, what, static_cast<unsigned char>(warp.round++ % Warp::tokens), at};
     ++warp.pendings;
   } else if (p->what != what || !same(p->at, at)) [[unlikely]] {

@@ -66,7 +66,7 @@ struct Pending {
 };
 
 struct Warp {
-  static constexpr int most_pending = 8, tokens = 16;
+  static constexpr int most_pending = 32, tokens = 64;  // tiles of two lanes, in warps of 64
 
   lane_mask exists = 0, returned = 0;
   int pendings = 0;

@@ -155,16 +155,16 @@ TEST_F(SimtMisuse, HalfAWarpWithTheFullMask) {
                    at(half_warp_line + 3) + ", first (16,0,0))");
 }
 
-constexpr int nine_masks_line = __LINE__ + 3;
-__global__ void nine_masks(float* x) {
-  const unsigned long long pair = 3ull << (threadIdx.x & ~1u);  // the other lane of each pair never comes
-  if (threadIdx.x % 2 == 0) x[threadIdx.x] = __shfl_sync(pair, 1.0f, 0);
+constexpr int many_masks_line = __LINE__ + 3;
+__global__ void many_masks(float* x) {
+  const unsigned long long mine = 3ull << threadIdx.x;  // the last lane never comes, and each waits for the next one
+  if (threadIdx.x < 63) x[threadIdx.x] = __shfl_sync(mine, 1.0f, 0);
   else __syncthreads();
 }
 
 TEST_F(SimtMisuse, MoreMasksThanAWarpKeeps) {
-  expect_fault(launch(one_block(32), nine_masks, x_.data()),
-               "block (0,0,0), thread (16,0,0): more than eight masks in flight in one warp, " + at(nine_masks_line));
+  expect_fault(launch(one_block(64, 64), many_masks, x_.data()),
+               "block (0,0,0), thread (32,0,0): more than 32 masks in flight in one warp, " + at(many_masks_line));
 }
 
 // A lane that does not exist gives all ones, which is NaN.

@@ -23,6 +23,9 @@ void Recorder::begin(const Config& config, const detail::Entry& entry) {
   block_ = 0;
   streams_.assign(std::size_t(config.block.x) * config.block.y * config.block.z, {});
   global_.clear();
+  read_.clear();
+  written_.clear();
+  load_steps_ = basic_blocks_ = 0;
   global_.begin(std::size_t(config.grid.x) * config.grid.y * config.grid.z);
   sites_.clear();
   recent_.assign(recent_sites, {});
@@ -53,6 +56,16 @@ void Recorder::block_synced() {
 
 void Recorder::lanes_synced(int warp, lane_mask lanes) {
   if (lanes == worker_->warp[warp].exists) put_together(warp);
+}
+
+Footprint Recorder::footprint() const {
+  return {.blocks = block_,
+          .read_sectors = read_.all(),
+          .written_sectors = written_.all(),
+          .block_read_sectors = read_.in_blocks(),
+          .load_steps = load_steps_,
+          .basic_blocks = basic_blocks_,
+          .shared_bytes = shared_.most_used()};
 }
 
 // ---- what a thread does ------------------------------------------------------------------------------------------
@@ -109,6 +122,8 @@ void Recorder::piece(Address at, int bytes, Kind kind, Address pc, const MemoryM
                       : kind == Kind::store ? global_.store(at, bytes, block_, site)
                                             : global_.atomic(at, bytes, block_, site);
     if (other >= 0) ++races_[{site, other}];
+    if (kind != Kind::store) read_.touch(at, bytes, block_);
+    if (kind != Kind::load) written_.touch(at, bytes, block_);
   }
   note(number).at.push_back(at);
 }
@@ -135,8 +150,16 @@ void Recorder::put_together(int warp) {
   for (const Stream& lane : lanes) noted_ -= lane.events.size();
   std::size_t taken[64] = {};  // addresses used so far, per lane
   Address at[64];
+  bool has_begun = true;  // a basic block, since the last load
   const auto visit = [&](std::uint32_t number, std::uint64_t together, bool parted) {
     Site& site = sites_[number];
+    if (site.role == Site::Role::block) {
+      ++basic_blocks_;
+      has_begun = true;
+    } else if (site.role == Site::Role::access && site.space == Space::global && site.kind != Kind::store) {
+      load_steps_ += has_begun;
+      has_begun = false;
+    }
     ++site.counts.requests;
     site.counts.lanes += std::popcount(together);
     site.divergent += parted;

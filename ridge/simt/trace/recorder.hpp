@@ -62,6 +62,7 @@ class Recorder {
     if (yes) heed_stop(*worker_);
   }
 
+  Footprint footprint() const;
   const std::vector<Site>& sites() const { return sites_; }
   // The number of accesses by (site, site of the other block).
   const std::map<std::pair<int, int>, std::int64_t>& races() const { return races_; }
@@ -105,6 +106,8 @@ class Recorder {
   MemoryMap memory_;
   SharedShadow shared_;
   GlobalShadow global_;
+  SectorShadow read_, written_;
+  std::int64_t load_steps_ = 0, basic_blocks_ = 0;
 
   std::vector<Site> sites_;
   struct Known {

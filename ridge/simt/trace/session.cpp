@@ -20,6 +20,9 @@ struct Session {
   Config config;
   detail::Entry entry{};
   Recorder recorder;
+  std::int64_t every = 1, block = 0;  // of the blocks every n-th is watched; the current one
+  bool is_watching() const { return every > 0; }
+  bool is_watched() const { return is_watching() && (block - 1) % every == 0; }
 };
 std::unique_ptr<Session> session;  // no lock: the pool runs one launch at a time, and orders its threads
 
@@ -38,6 +41,23 @@ Result<Report> record(const std::function<Status()>& work) {
   return done->summary.report();
 }
 
+Status start() {
+  if (session) return Status::error(Code::unsupported, "trace: another trace is being recorded");
+  session = std::make_unique<Session>();
+  return {};
+}
+
+Report stop() {
+  const std::unique_ptr<Session> done = std::move(session);
+  return done ? done->summary.report() : Report{};
+}
+
+void watch(std::int64_t every) {
+  if (session) session->every = every;
+}
+
+Launch latest() { return session ? session->summary.latest() : Launch{}; }
+
 }  // namespace trace
 
 namespace observe {
@@ -45,21 +65,24 @@ namespace observe {
 using trace::session;
 
 void launch_begin(const Config& config, const detail::Entry& entry) {
-  if (!session) return;
+  if (!session || !session->is_watching()) return;
   session->config = config;
   session->entry = entry;
+  session->block = 0;
   session->recorder.begin(config, entry);
 }
 void launch_end() {
-  if (session) session->summary.add(session->config, session->entry, session->recorder);
+  if (session && session->is_watching()) session->summary.add(session->config, session->entry, session->recorder);
 }
 void block_begin() {
   if (!session) return;
+  ++session->block;
+  if (!session->is_watched()) return;
   session->recorder.begin_block(here());
   trace::listen(&session->recorder);
 }
 void block_end() {
-  if (!session) return;
+  if (!session || !session->is_watched()) return;
   trace::listen(nullptr);
   session->recorder.end_block();
 }

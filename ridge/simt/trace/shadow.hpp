@@ -11,10 +11,21 @@ namespace ridge::simt::trace {
 // The writers of shared memory. Blocks are numbered from 1 in the order they run.
 class SharedShadow {
  public:
-  void resize(std::size_t bytes) { writer_.assign(bytes, 0); }
-  void write(std::size_t offset, int bytes, std::uint32_t block) {
-    for (int i = 0; i < bytes; ++i) writer_[offset + static_cast<std::size_t>(i)] = block;
+  void resize(std::size_t bytes) {
+    writer_.assign(bytes, 0);
+    block_ = 0;
+    used_ = most_used_ = 0;
   }
+  void write(std::size_t offset, int bytes, std::uint32_t block) {
+    if (block != block_) block_ = block, used_ = 0;
+    for (int i = 0; i < bytes; ++i) {
+      std::uint32_t& writer = writer_[offset + static_cast<std::size_t>(i)];
+      used_ += writer != block;
+      writer = block;
+    }
+    most_used_ = std::max(most_used_, used_);
+  }
+  std::int64_t most_used() const { return most_used_; }  // bytes that one block wrote, at most
   bool is_set(std::size_t offset, int bytes, std::uint32_t block) const {
     for (int i = 0; i < bytes; ++i)
       if (writer_[offset + static_cast<std::size_t>(i)] != block) return false;
@@ -23,6 +34,48 @@ class SharedShadow {
 
  private:
   std::vector<std::uint32_t> writer_;
+  std::uint32_t block_ = 0;
+  std::int64_t used_ = 0, most_used_ = 0;
+};
+
+// Sectors of global memory, each with the block that last touched it: counts those of the launch and those of each
+// block.
+class SectorShadow {
+ public:
+  static constexpr int sector_bytes = 32;
+
+  void clear() { pages_.clear(), cached_ = nullptr, all_ = in_blocks_ = 0; }
+  void touch(std::uintptr_t at, int bytes, std::uint32_t block) {
+    const std::uintptr_t last = (at + static_cast<std::uintptr_t>(bytes) - 1) / sector_bytes;
+    for (std::uintptr_t sector = at / sector_bytes; sector <= last; ++sector) {
+      std::uint32_t& toucher = of(sector);
+      all_ += toucher == 0;
+      in_blocks_ += toucher != block;
+      toucher = block;
+    }
+  }
+  std::int64_t all() const { return all_; }
+  std::int64_t in_blocks() const { return in_blocks_; }
+
+ private:
+  static constexpr std::uintptr_t page_sectors = 1024;
+  using Page = std::unique_ptr<std::uint32_t[]>;
+
+  std::uint32_t& of(std::uintptr_t sector) {
+    const std::uintptr_t number = sector / page_sectors;
+    if (!cached_ || number != cached_number_) {
+      Page& page = pages_[number];
+      if (!page) page = std::make_unique<std::uint32_t[]>(page_sectors);
+      cached_ = page.get();
+      cached_number_ = number;
+    }
+    return cached_[sector % page_sectors];
+  }
+
+  std::unordered_map<std::uintptr_t, Page> pages_;
+  std::uintptr_t cached_number_ = 0;
+  std::uint32_t* cached_ = nullptr;
+  std::int64_t all_ = 0, in_blocks_ = 0;
 };
 
 // Writers and readers of global memory, in cells of four bytes with a bit per byte. A cell's last writer and last

@@ -2,6 +2,7 @@
 
 #include <ridge/simt/trace/symbols.hpp>
 
+#include <algorithm>
 #include <set>
 #include <tuple>
 
@@ -21,9 +22,30 @@ void Summary::add(const Config& config, const detail::Entry& entry, const Record
   r.launch.smem = config.smem;
   r.launch.warp = config.warp;
   r.kernel = reinterpret_cast<std::uintptr_t>(entry.kernel);
+  r.launch.footprint = recorder.footprint();
   r.sites = recorder.sites();
   r.races = recorder.races();
   launches_.push_back(std::move(r));
+}
+
+Launch Summary::latest() const {
+  if (launches_.empty()) return {};
+  Launch launch = launches_.back().launch;
+  for (const Site& site : launches_.back().sites) {
+    if (site.role != Site::Role::access) continue;
+    const auto same = [&](const Access& a) {
+      return a.space == site.space && a.kind == site.kind && a.bytes == site.bytes;
+    };
+    auto row = std::ranges::find_if(launch.accesses, same);
+    if (row == launch.accesses.end()) {
+      row = launch.accesses.insert(row, Access{});
+      row->space = site.space;
+      row->kind = site.kind;
+      row->bytes = site.bytes;
+    }
+    *row += site.counts;
+  }
+  return launch;
 }
 
 // Copies of a line from unrolling and inlining become one row.

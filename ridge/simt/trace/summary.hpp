@@ -12,6 +12,7 @@ class Summary {
  public:
   void add(const Config&, const detail::Entry&, const Recorder&);
   Report report() const;
+  Launch latest() const;  // sums by space and kind, for which no lines need be found
 
  private:
   struct Recorded {

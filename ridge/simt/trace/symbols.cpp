@@ -114,10 +114,12 @@ std::vector<std::vector<Frame>> frames_of(const Object& object, const std::vecto
 // Whether a file is a header of the compiler or the vocabulary: a kernel's line is where these are used.
 bool is_vocabulary(std::string_view file) {
   if (file.starts_with("/usr/")) return true;
+  if (!file.ends_with(".hpp")) return false;
+  if (file.rfind("ridge/lab/") != file.npos) return true;  // what a user's CUDA file is compiled with
   const std::size_t simt = file.rfind("ridge/simt/");
   if (simt == file.npos) return false;
   const std::string_view rest = file.substr(simt + std::string_view("ridge/simt/").size());
-  return rest.ends_with(".hpp") && (rest.find('/') == rest.npos || rest.starts_with("cpu/"));
+  return rest.find('/') == rest.npos || rest.starts_with("cpu/");
 }
 
 Line line_of(const Frame& frame) {

@@ -1,0 +1,195 @@
+#include "toolchain.hpp"
+
+#include "../terminal.hpp"
+
+#include <ridge/core/file.hpp>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+namespace ridge::cli::lab {
+namespace {
+
+std::vector<std::string> lines_of(const fs::path& file) {
+  std::vector<std::string> lines;
+  const std::string text = read_file(file).value_or("");
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    if (end > begin) lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> list;
+  for (std::string& s : strings) list.push_back(s.data());
+  list.push_back(nullptr);
+  return list;
+}
+
+// Starts a program; its output goes to files where they are named.
+Result<pid_t> start(std::vector<std::string> command, std::vector<std::string> environment, const fs::path& output,
+                    const fs::path& messages) {
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  const auto to_file = [&](int descriptor, const fs::path& path) {
+    if (!path.empty())
+      posix_spawn_file_actions_addopen(&files, descriptor, path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  };
+  to_file(STDOUT_FILENO, output);
+  to_file(STDERR_FILENO, messages);
+  for (char** variable = environ; *variable; ++variable) {
+    const std::string_view text = *variable;
+    const std::string_view key = text.substr(0, text.find('=') + 1);
+    if (std::ranges::none_of(environment, [&](const std::string& e) { return e.starts_with(key); }))
+      environment.emplace_back(text);
+  }
+  pid_t child = 0;
+  const int failed =
+      posix_spawnp(&child, command[0].c_str(), &files, nullptr, pointers(command).data(), pointers(environment).data());
+  posix_spawn_file_actions_destroy(&files);
+  if (failed)
+    return Status::error(Code::unsupported,
+                         fmt::format("lab: {} cannot be started: {}", command[0], std::strerror(failed)));
+  return child;
+}
+
+int code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
+
+using Command = std::vector<std::string>;
+
+void append(Command& command, const std::vector<std::string>& options) {
+  command.insert(command.end(), options.begin(), options.end());
+}
+
+Command compile_command(const Toolchain& tools, const Source& source, Mode mode, const fs::path& folder) {
+  Command command{tools.compiler, "-std=gnu++20"};
+  append(command, lines_of((tools.archives / name(mode)).string() + ".options"));
+  // What nvcc's host compiler lets pass.
+  append(command, {"-Wno-narrowing", "-fpermissive", "-fdiagnostics-color=never"});
+  append(command, {"-I", (tools.headers / "ridge/lab/include").string(), "-I", tools.headers.string(), "-iquote",
+                   source.file().parent_path().string()});
+  for (const auto& [original, copy] : source.translated.files)  // a program's lines are the user's
+    command.push_back(fmt::format("-fdebug-prefix-map={}={}", copy.string(), original.string()));
+  append(command, source.flags);
+  append(command, {"-include", "ridge/lab/cuda.hpp", "-x", "c++", "-c", source.translated.files[0].copy.string(), "-o",
+                   (folder / name(mode)).string() + ".o"});
+  return command;
+}
+
+// Apart from the compilation: the trace is compiled with a sanitizer's hooks, and linked without that sanitizer.
+Command link_command(const Toolchain& tools, Mode mode, const fs::path& folder) {
+  const std::string program = (folder / name(mode)).string();
+  Command command{tools.compiler, program + ".o",
+                  (tools.archives / fmt::format("libridge_lab_{}.a", name(mode))).string()};
+  append(command, lines_of((tools.archives / name(mode)).string() + ".link"));
+  append(command, {"-pthread", "-ldl", "-o", program});
+  return command;
+}
+
+// The first messages of a compiler that refused.
+std::string first_lines(const std::string& text, int most) {
+  std::size_t end = 0;
+  for (int i = 0; i < most && end < text.size(); ++i) end = std::min(text.find('\n', end), text.size() - 1) + 1;
+  return text.substr(0, end) + (end < text.size() ? "...\n" : "");
+}
+
+}  // namespace
+
+Result<Toolchain> find_toolchain() {
+  std::error_code error;
+  const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+  const fs::path prefix = folder.parent_path();
+  Toolchain tools;
+  for (const char* libraries : {"lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"})
+    if (fs::exists(prefix / libraries / "ridge/lab/trace.options", error))
+      tools.archives = prefix / libraries / "ridge/lab";
+  // Of a build the headers are the source's.
+  const fs::path sources = prefix / "lib/ridge/lab/sources";
+  tools.headers = fs::exists(sources, error) ? fs::path(lines_of(sources).at(0)) : prefix / "include";
+  if (tools.archives.empty() || !fs::exists(tools.headers / "ridge/lab/cuda.hpp", error))
+    return Status::error(Code::unsupported,
+                         fmt::format("lab: what it compiles files with is not beside {}; a plain build of Ridge by g++ "
+                                     "makes it (target ridge_lab)",
+                                     folder.string()));
+  const char* chosen = std::getenv("CXX");
+  tools.compiler = chosen && *chosen ? chosen : "g++";
+  return tools;
+}
+
+// Runs the commands of all modes side by side.
+static Status run_all(const std::vector<std::pair<Mode, Command>>& commands, const Source& source,
+                      const fs::path& folder) {
+  struct Job {
+    pid_t child;
+    fs::path log;
+  };
+  std::vector<Job> jobs;
+  Status failed;
+  for (const auto& [mode, command] : commands) {
+    const fs::path log = folder / fmt::format("{}.log", name(mode));
+    const Result<pid_t> child = start(command, {}, log, log);
+    if (child) jobs.push_back({*child, log});
+    else failed = child.error();
+  }
+  for (const Job& job : jobs) {
+    int status = 0;
+    waitpid(job.child, &status, 0);
+    if (code_of(status) == 0 || !failed.ok()) continue;
+    say_lines(first_lines(read_file(job.log).value_or(""), 24), stderr);
+    failed = Status::error(Code::unsupported, fmt::format("lab: {} does not compile {}; its messages are above",
+                                                          commands[0].second[0], source.file().string()));
+  }
+  return failed;
+}
+
+Status compile(const Toolchain& tools, const Source& source, const std::vector<Mode>& modes, const fs::path& folder) {
+  std::vector<std::pair<Mode, Command>> compiling, linking;
+  for (const Mode mode : modes) {
+    compiling.emplace_back(mode, compile_command(tools, source, mode, folder));
+    linking.emplace_back(mode, link_command(tools, mode, folder));
+  }
+  RIDGE_TRY(run_all(compiling, source, folder));
+  return run_all(linking, source, folder);
+}
+
+Result<Run> run_program(const fs::path& program, const RunOptions& options, const fs::path& folder) {
+  const fs::path output = options.keeps_output ? folder / "output" : fs::path(), messages = folder / "messages";
+  std::vector<std::string> command{program.string()};
+  command.insert(command.end(), options.arguments.begin(), options.arguments.end());
+  std::fflush(stdout);
+  const Result<pid_t> child = start(command, options.environment, output, messages);
+  if (!child) return child.error();
+  Run run;
+  int status = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  while (waitpid(*child, &status, options.seconds > 0 ? WNOHANG : 0) == 0) {
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+    if (passed.count() > options.seconds) {
+      run.timed_out = true;
+      kill(*child, SIGKILL);
+      waitpid(*child, &status, 0);
+      break;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  run.code = code_of(status);
+  run.messages = read_file(messages).value_or("");
+  if (options.keeps_output) run.output = read_file(output).value_or("");
+  return run;
+}
+
+}  // namespace ridge::cli::lab

@@ -1,0 +1,3 @@
+// The host's part of CUDA's runtime API.
+#pragma once
+#include <cuda_runtime.h>

@@ -1,0 +1,3 @@
+// cuRAND for kernels.
+#pragma once
+#include <ridge/lab/random.hpp>

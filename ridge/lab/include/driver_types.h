@@ -1,0 +1,3 @@
+// The types of CUDA's runtime API.
+#pragma once
+#include <cuda_runtime.h>

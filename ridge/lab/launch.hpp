@@ -1,0 +1,58 @@
+// What the translator writes for a launch and for dynamic shared memory (translate.hpp); for inline PTX: ptx.hpp.
+#pragma once
+#include <ridge/lab/ptx.hpp>
+#include <ridge/lab/runtime_api.hpp>
+#include <ridge/lab/session.hpp>
+
+#include <type_traits>
+#include <utility>
+
+namespace ridge::lab {
+
+// kernel<<<grid, block, shared, stream>>>(arguments): Launch(site, grid, block, shared, stream).run(kernel,
+// arguments...). The arguments are evaluated once, and copied, as CUDA does. `kernel` is a function that calls the
+// user's: by name, so that overloads, templates and conversions are the language's own.
+class Launch {
+ public:
+  Launch(const LaunchSite& site, dim3 grid, dim3 block, std::size_t shared = 0, cudaStream_t stream = {})
+      : site_(site), config_{.grid = grid, .block = block, .smem = shared, .stream = stream} {}
+
+  template <class Kernel, class... Arguments> void run(Kernel kernel, Arguments&&... arguments) const {
+    if constexpr (std::is_invocable_v<const Kernel&, const std::decay_t<Arguments>&...>) {
+      start([kernel, ... given = std::decay_t<Arguments>(std::forward<Arguments>(arguments))] { kernel(given...); });
+    } else {  // a parameter is a reference: to managed memory, in a program that is right
+      start([kernel, &arguments...] { kernel(arguments...); });
+    }
+  }
+
+ private:
+  template <class Job> void start(Job job) const {
+    if (in_kernel())  // dynamic parallelism: the arguments outlive the thread that launches
+      return launch_later([launch = *this, kept = std::move(job)] { launch.start(kept); });
+    constexpr auto body = [](void* p) { (*static_cast<Job*>(p))(); };
+    launch(site_, config_,
+           {.body = body,
+            .arguments = &job,
+            .bytes = sizeof job,
+            .kernel = reinterpret_cast<const void*>(static_cast<void (*)(void*)>(body))});
+  }
+
+  LaunchSite site_;
+  simt::Config config_;
+};
+
+// __shared__ T name; where T may have constructors, which shared memory never calls.
+template <class T> union Shared {
+  unsigned char nothing;
+  T value;
+  constexpr Shared() : nothing(0) {}
+};
+
+// extern __shared__ T name[]; outside of functions.
+template <class T> struct DynamicShared {
+  T* get() const { return static_cast<T*>(const_cast<void*>(simt::detail::dynamic_shared_memory())); }
+  operator T*() const { return get(); }
+  T* operator&() const { return get(); }
+};
+
+}  // namespace ridge::lab

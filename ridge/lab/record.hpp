@@ -1,0 +1,34 @@
+// What one run of a user's program has launched and what went wrong in it: the report that `ridge lab` shows.
+#pragma once
+#include <ridge/lab/predict.hpp>
+#include <ridge/lab/session.hpp>
+#include <ridge/simt/trace.hpp>
+
+#include <string>
+#include <vector>
+
+namespace ridge::lab {
+
+// A rule that the program broke. what: "kernel", "host", "memory".
+struct Finding {
+  std::string file;
+  int line = 0;
+  std::string sentence;
+};
+
+// Launches of one line with one shape; most programs launch a kernel many times.
+struct Record {
+  std::string kernel, file;
+  int line = 0;
+  simt::Config config;
+  std::int64_t launches = 0, failures = 0;
+  double us = 0;  // predicted, of all of them
+  bool is_watched = false;
+  std::size_t trace = 0;  // which of the trace's launches
+};
+
+// As JSON, with what the trace saw and what the model predicts of it.
+std::string report_text(const std::vector<Record>&, const std::vector<Finding>&, const simt::trace::Report&,
+                        const DeviceInfo&, double live_bytes, double device_us);
+
+}  // namespace ridge::lab
