@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """scripts/snippets.py BUILD [PAGE...]: runs the code that the pages show, with what is built in the folder BUILD.
 
-Pages are README.md, CONTRIBUTING.md and docs/*.md where none is named. Every fenced block of them is one of these:
+Pages are README.md, CONTRIBUTING.md, docs/*.md and docs/learn/*.md where none is named. Every fenced block of them is one
+of these:
 
   cpp, c         compiled against the headers of this checkout and BUILD/lib, and run; without a main() it becomes one
   python         run with BUILD/python by the Python that runs this; blocks of a page share their names, in order
@@ -12,12 +13,15 @@ What a block does not say itself, comments right before it do:
 
   <!-- snippet: setup CODE -->           code of the block's language that is run before it
   <!-- snippet: output of COMMAND -->    the block is what the command prints, with "..." as above
-  <!-- snippet: needs NAME NAME -->      skipped where a module of Python or a program in BUILD/bin is not there
+  <!-- snippet: needs NAME NAME -->      skipped where a module of Python, a program in BUILD/bin or a folder in BUILD/lib is
+                                         not there
   <!-- snippet: skip, REASON -->         not run
+  <!-- quote FILE "WORDS" LINES -->      compared with the source, not run (scripts/quotes.py)
 
 A block that is none of these fails. Commands run in a folder of their own, with x.npy and logits.npy (f32, 8x64),
-BUILD's programs in `build`, and copies of what they read in bench/results and ridge. Nothing here builds Ridge.
-Prints a line for each block: page, line, and "ran", "skipped: ..." or "FAILED: ...". Exits with 1 where one failed.
+BUILD's programs in `build`, and copies of what they read in bench/results, ridge, docs/learn and apps/ridge/test/lab.
+Nothing here builds Ridge. Prints a line for each block: page, line, and "ran", "quoted", "skipped: ..." or "FAILED: ...".
+Exits with 1 where one failed.
 """
 
 import importlib.util
@@ -32,12 +36,16 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+import quotes
+
 ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+PAGES += [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "learn").glob("*.md"))]
 SECONDS = 100  # that a program, a command or the Python of a page may take
 
-NOTE = r"<!-- snippet: (?:(?!-->).)*-->"
+NOTE = r"<!-- (?:snippet:|quote) (?:(?!-->).)*-->"
 BLOCK = re.compile(rf"((?:^{NOTE}\s*)*)^```([^\n]*)\n(.*?)^```$", re.M | re.S)
-KIND = re.compile(r"<!-- snippet: (setup|skip|needs|output of)\b,?\s*(.*?)\s*-->", re.S)
+KIND = re.compile(r"<!-- (?:snippet: )?(setup|skip|needs|output of|quote)\b,?\s*(.*?)\s*-->", re.S)
 COMMAND = re.compile(r"(?:[A-Z_]+=\S+ )*(ridge|build/bin/\w+|python3?)\b")  # those that may be run
 
 
@@ -58,7 +66,7 @@ def blocks_of(path):
     for match in BLOCK.finditer(text):
         line = text.count("\n", 0, match.start(3)) + 1
         blocks.append(Block(page, line, match[2], match[3], dict(KIND.findall(match[1]))))
-    if sum(len(block.notes) for block in blocks) != text.count("<!-- snippet:"):
+    if sum(len(block.notes) for block in blocks) != len(re.findall(r"<!-- (?:snippet:|quote )", text)):
         sys.exit(f"{page}: a snippet's comment is before no block, or of no known kind")
     if 2 * len(blocks) != len(re.findall(r"^ *```", text, re.M)):
         sys.exit(f"{page}: a fence (```) is indented, or is not closed")
@@ -74,13 +82,15 @@ class Place:
         array = b"\x93NUMPY\x01\x00" + struct.pack("<H118s512f", 118, header, *(i * 37 % 101 / 8 for i in range(512)))
         for name in ("x.npy", "logits.npy"):
             (folder / name).write_bytes(array)
-        for path in [*ROOT.glob("bench/results/*/*.json"), *ROOT.glob("ridge/*/*.txt")]:
+        read = ("bench/results/*/*.json", "ridge/*/*.txt", "docs/learn/*/*.*", "apps/ridge/test/lab/*.cu")
+        for path in [path for pattern in read for path in ROOT.glob(pattern)]:
             (folder / path.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, folder / path.relative_to(ROOT))
         programs = folder / "build" / "bin"  # not BUILD's: there `ridge trace` would first build what is out of date
         programs.mkdir(parents=True)
         for path in (build / "bin").iterdir():
             shutil.copy(path, programs) if path.name == "ridge" else (programs / path.name).symlink_to(path)
+        (folder / "build" / "lib").symlink_to(build / "lib")  # what `ridge lab` compiles files with
         for name in ("python", "python3"):
             (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
             (programs / name).chmod(0o755)
@@ -184,14 +194,26 @@ def run_python(blocks, place):
     return answers + ["FAILED: Python ended before this"] * (len(blocks) - len(answers))
 
 
+def check_quote(block):
+    try:
+        if quotes.lines_at(block.notes["quote"]) != block.text:
+            raise Answer("FAILED: the source has changed; scripts/quotes.py --write")
+    except ValueError as why:
+        raise Answer(f"FAILED: {why}") from None
+    return "quoted"
+
+
 def run(block, place):
     """Its answer; None for Python's, which run together."""
     try:
         if "skip" in block.notes:
             raise Answer("skipped: " + block.notes["skip"])
+        if "quote" in block.notes:
+            return check_quote(block)
         needed = block.notes.get("needs", "").split()
         for name in needed:
-            if not importlib.util.find_spec(name) and not (place.build / "bin" / name).exists():
+            folders = [place.build / "bin" / name, place.build / "lib" / name]
+            if not importlib.util.find_spec(name) and not any(path.exists() for path in folders):
                 raise Answer(f"skipped: {name} is not here")
         if block.language == "python" or "torch" in needed:
             if not (place.build / "python" / "ridge" / "__init__.py").exists():
@@ -217,7 +239,7 @@ def main():
         sys.exit(f"{build} holds no build of Ridge: there is no lib/libridge.so")
     pages = [Path(page).resolve() for page in sys.argv[2:]]
     answers = []
-    for page in pages or [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    for page in pages or PAGES:
         with tempfile.TemporaryDirectory() as folder:
             place = Place(Path(folder), build)
             found = [[block, run(block, place)] for block in blocks_of(page)]
@@ -227,7 +249,8 @@ def main():
         for block, answer in found:
             print(f"{block.page}:{block.line}  {answer}", flush=True)
             answers.append(answer.split(":")[0])
-    print(f"{answers.count('ran')} ran, {answers.count('skipped')} skipped, {answers.count('FAILED')} failed")
+    counts = [answers.count(answer) for answer in ("ran", "quoted", "skipped", "FAILED")]
+    print("{} ran, {} quoted, {} skipped, {} failed".format(*counts))
     sys.exit("FAILED" in answers)
 
 
