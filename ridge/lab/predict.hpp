@@ -26,7 +26,8 @@ struct Work {
   double l1_sectors = 0;     // sectors that all loads ask of the L1 cache
   double memory_clocks = 0;  // of the multiprocessors' load-store units
   double issue_clocks = 0;
-  double load_steps = 0;  // of a warp: loads of global memory, one after the other
+  double atomics_in_turn = 0;  // on a sector of global memory, if all that have some have as many
+  double load_steps = 0;       // of a warp: loads of global memory, one after the other
 };
 Work work_of(const simt::trace::Launch&, std::int64_t blocks);
 

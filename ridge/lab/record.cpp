@@ -55,7 +55,8 @@ Json to_json(const LaunchPrediction& p, const Work& work) {
                                  {"DRAM", t.memory_us},
                                  {"L2 cache", t.cache_us},
                                  {"load-store or issue", t.arithmetic_us},
-                                 {"latency", t.latency_us + t.tail_us}})
+                                 {"latency", t.latency_us + t.tail_us},
+                                 {"atomics", t.serial_us}})
     if (us > 0) terms.push_back({{"name", name}, {"us", us}});
   return {{"us", p.us()},
           {"bound", p.bound},

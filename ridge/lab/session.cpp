@@ -191,12 +191,22 @@ class Session {
     if (watched) {
       us = predict(work_of(simt::trace::latest(), blocks_of(record.config)), device_, live).us();
       record.trace = traced_++;
+      check_static_shared(record, simt::trace::latest());
       record.is_watched = true;
     }
     const std::lock_guard hold(lock_);
     most_live_bytes_ = std::max(most_live_bytes_, live);
     record.us += us;
     now_us_ += us;
+  }
+
+  // A device has 48 KB for them, and its compiler refuses more; here they are seen when they are used.
+  void check_static_shared(const Record& record, const simt::trace::Launch& launch) {
+    const std::int64_t bytes = launch.footprint.shared_bytes - static_cast<std::int64_t>(launch.smem);
+    if (bytes > device_.smem_per_block)
+      report({record.file, record.line,
+              record.kernel + ": " + std::to_string(bytes) + " bytes of static shared memory: a block may have " +
+                  std::to_string(device_.smem_per_block)});
   }
 
   static constexpr std::size_t most_records = 4096;

@@ -50,8 +50,9 @@ class Translator {
     std::size_t done = 0;
     for (const Edit& edit : edits_) {
       if (edit.begin < done) continue;  // within what another one has replaced
-      result.append(text_.substr(done, edit.begin - done)).append(edit.with);
-      result += line_ends(edit.begin, edit.end);
+      result.append(text_.substr(done, edit.begin - done));
+      const std::string ends = line_ends(edit.begin, edit.end);
+      result += ends_directive(edit) ? ends + edit.with : edit.with + ends;
       done = edit.end;
     }
     return result.append(text_.substr(done));
@@ -63,6 +64,15 @@ class Translator {
     std::size_t begin = 0, end = 0;
     std::string with;
   };
+
+  // Whether the edit begins behind a directive on its line, which ends within the edit.
+  bool ends_directive(const Edit& edit) const {
+    const auto next = std::ranges::lower_bound(tokens_, edit.begin, {}, &Token::at);
+    if (next == tokens_.begin() || !std::prev(next)->in_directive) return false;
+    for (std::size_t i = edit.begin; i < edit.end; ++i)
+      if (text_[i] == '\n') return i == 0 || (text_[i - 1] != '\\' && text_.substr(i - 2, 2) != "\\\r");
+    return false;
+  }
 
   Status visit(std::size_t i) {
     const Token& t = tokens_[i];

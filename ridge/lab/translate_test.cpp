@@ -127,6 +127,11 @@ TEST(LabTranslate, AssemblyOfTheHostIsLeftAlone) {
     EXPECT_EQ(translated(text), text);
 }
 
+TEST(LabTranslate, DirectivesWithinAStatementStayOnLinesOfTheirOwn) {
+  const std::string result = translated("void f() { asm(\n\"a;\"\n#if X\n\"b;\"\n#endif\n: : \"r\"(x)); }\n");
+  EXPECT_NE(result.find("\n#endif\n"), std::string::npos) << result;
+}
+
 TEST(LabTranslate, CommentsAndLiteralsAreLeftAlone) {
   for (const char* text :
        {"// k<<<1, 1>>>()\n", "/* k<<<1,\n1>>>() */", "\"k<<<1, 1>>>()\"", "R\"x(k<<<1,1>>>() \" )x\"",

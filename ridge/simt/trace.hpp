@@ -73,6 +73,7 @@ struct Footprint {
   std::int64_t blocks = 0;                             // watched
   std::int64_t read_sectors = 0, written_sectors = 0;  // of global memory, each counted once; atomics do both
   std::int64_t block_read_sectors = 0;  // each counted once in every block that reads it: what an ideal L1 cache leaves
+  std::int64_t atomic_sectors = 0;      // of global memory, each counted once
   std::int64_t load_steps = 0;  // of all warps: loads of global memory that come after a basic block's begin, together
   std::int64_t basic_blocks = 0;  // that warps executed
   std::int64_t shared_bytes = 0;  // of shared memory that a block used, at most

@@ -17,9 +17,10 @@ void print_prediction(const Json& launch) {
     terms += (terms.empty() ? "" : ", ") + fmt::format("{} {}", term["name"].get<std::string>(), time_text(term["us"]));
   say("  {} each, bound by {}: {}\n", time_text(p["us"]), p["bound"].get<std::string>(), terms);
   say("  moves {} of memory and {} through the L2 cache; occupancy {:.0f} % ({} blocks on a multiprocessor, limited by "
-      "{}), {} waves\n",
+      "{}), {} {}\n",
       bytes_text(p["dram_bytes"]), bytes_text(p["l2_bytes"]), 100 * p["occupancy"].get<double>(),
-      p["blocks_per_sm"].get<int>(), p["limiter"].get<std::string>(), p["waves"].get<std::int64_t>());
+      p["blocks_per_sm"].get<int>(), p["limiter"].get<std::string>(), p["waves"].get<std::int64_t>(),
+      p["waves"] == 1 ? "wave" : "waves");
 }
 
 void print_lines(const Json& trace) {

@@ -75,18 +75,52 @@ void append(Command& command, const std::vector<std::string>& options) {
   command.insert(command.end(), options.begin(), options.end());
 }
 
-Command compile_command(const Toolchain& tools, const Source& source, Mode mode, const fs::path& folder) {
+// ---- the header before every file, compiled once --------------------------------------------------------------------
+// It is most of a small file's time. It lies beside the archives, or in the user's cache where these are not the user's.
+
+fs::path cache_folder(const Toolchain& tools) {
+  if (access(tools.archives.c_str(), W_OK) == 0) return tools.archives / "precompiled";
+  const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
+  if (cache && *cache) return fs::path(cache) / "ridge/lab";
+  return home && *home ? fs::path(home) / ".cache/ridge/lab" : fs::path();
+}
+
+// The header to include, which g++ takes compiled where that lies beside it. Empty where there is no folder for it.
+fs::path precompiled_header(const Toolchain& tools, Mode mode) {
+  const fs::path folder = cache_folder(tools);
+  return folder.empty() ? folder : folder / name(mode) / "cuda.hpp";
+}
+
+bool is_newer_than_headers(const fs::path& made, const Toolchain& tools) {
+  std::error_code error;
+  const auto time = fs::last_write_time(made, error);
+  if (error) return false;
+  for (const char* folder : {"ridge/lab", "ridge/simt", "ridge/core"})
+    for (fs::recursive_directory_iterator it(tools.headers / folder, error), end; !error && it != end;
+         it.increment(error))
+      if (it->path().extension() == ".hpp" && fs::last_write_time(it->path(), error) > time) return false;
+  return !error;
+}
+
+// The options that a file and the header before it have alike.
+Command compiler_with_options(const Toolchain& tools, Mode mode) {
   Command command{tools.compiler, "-std=gnu++20"};
   append(command, lines_of((tools.archives / name(mode)).string() + ".options"));
   // What nvcc's host compiler lets pass.
   append(command, {"-Wno-narrowing", "-fpermissive", "-fdiagnostics-color=never"});
-  append(command, {"-I", (tools.headers / "ridge/lab/include").string(), "-I", tools.headers.string(), "-iquote",
-                   source.file().parent_path().string()});
+  append(command, {"-I", (tools.headers / "ridge/lab/include").string(), "-I", tools.headers.string()});
+  return command;
+}
+
+Command compile_command(const Toolchain& tools, const Source& source, Mode mode, const fs::path& folder) {
+  Command command = compiler_with_options(tools, mode);
+  append(command, {"-iquote", source.file().parent_path().string()});
   for (const auto& [original, copy] : source.translated.files)  // a program's lines are the user's
     command.push_back(fmt::format("-fdebug-prefix-map={}={}", copy.string(), original.string()));
   append(command, source.flags);
-  append(command, {"-include", "ridge/lab/cuda.hpp", "-x", "c++", "-c", source.translated.files[0].copy.string(), "-o",
-                   (folder / name(mode)).string() + ".o"});
+  const fs::path before = precompiled_header(tools, mode);
+  append(command, {"-include", before.empty() ? "ridge/lab/cuda.hpp" : before.string(), "-x", "c++", "-c",
+                   source.translated.files[0].copy.string(), "-o", (folder / name(mode)).string() + ".o"});
   return command;
 }
 
@@ -156,7 +190,32 @@ static Status run_all(const std::vector<std::pair<Mode, Command>>& commands, con
   return failed;
 }
 
+// Compiles the header for the modes that lack it. Without it files compile as well, only slower: nothing is said.
+static void precompile(const Toolchain& tools, const std::vector<Mode>& modes, const fs::path& folder) {
+  std::vector<std::pair<pid_t, fs::path>> jobs;  // and what is to be made
+  std::error_code error;
+  for (const Mode mode : modes) {
+    const fs::path header = precompiled_header(tools, mode);
+    const fs::path made = header.string() + ".gch";
+    if (header.empty() || is_newer_than_headers(made, tools)) continue;
+    fs::create_directories(header.parent_path(), error);
+    if (!replace_file(header, "#include <ridge/lab/cuda.hpp>\n")) continue;
+    Command command = compiler_with_options(tools, mode);
+    append(command, {"-x", "c++-header", header.string(), "-o", made.string() + fmt::format(".{}", getpid())});
+    const fs::path log = folder / fmt::format("{}.header.log", name(mode));
+    if (const Result<pid_t> child = start(command, {}, log, log)) jobs.emplace_back(*child, made);
+  }
+  for (const auto& [child, made] : jobs) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    const fs::path part = made.string() + fmt::format(".{}", getpid());
+    if (code_of(status) == 0) fs::rename(part, made, error);  // whole or not at all, whoever else makes it
+    else fs::remove(part, error);
+  }
+}
+
 Status compile(const Toolchain& tools, const Source& source, const std::vector<Mode>& modes, const fs::path& folder) {
+  precompile(tools, modes, folder);
   std::vector<std::pair<Mode, Command>> compiling, linking;
   for (const Mode mode : modes) {
     compiling.emplace_back(mode, compile_command(tools, source, mode, folder));

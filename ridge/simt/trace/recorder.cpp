@@ -25,6 +25,7 @@ void Recorder::begin(const Config& config, const detail::Entry& entry) {
   global_.clear();
   read_.clear();
   written_.clear();
+  atomic_.clear();
   load_steps_ = basic_blocks_ = 0;
   global_.begin(std::size_t(config.grid.x) * config.grid.y * config.grid.z);
   sites_.clear();
@@ -63,6 +64,7 @@ Footprint Recorder::footprint() const {
           .read_sectors = read_.all(),
           .written_sectors = written_.all(),
           .block_read_sectors = read_.in_blocks(),
+          .atomic_sectors = atomic_.all(),
           .load_steps = load_steps_,
           .basic_blocks = basic_blocks_,
           .shared_bytes = shared_.most_used()};
@@ -124,6 +126,7 @@ void Recorder::piece(Address at, int bytes, Kind kind, Address pc, const MemoryM
     if (other >= 0) ++races_[{site, other}];
     if (kind != Kind::store) read_.touch(at, bytes, block_);
     if (kind != Kind::load) written_.touch(at, bytes, block_);
+    if (kind == Kind::atomic) atomic_.touch(at, bytes, block_);
   }
   note(number).at.push_back(at);
 }

@@ -106,7 +106,7 @@ class Recorder {
   MemoryMap memory_;
   SharedShadow shared_;
   GlobalShadow global_;
-  SectorShadow read_, written_;
+  SectorShadow read_, written_, atomic_;
   std::int64_t load_steps_ = 0, basic_blocks_ = 0;
 
   std::vector<Site> sites_;
