@@ -49,7 +49,8 @@ endfunction()
 
 set(not_traced ${simt}/trace/none.cpp ${simt}/trace/symbols.cpp)
 ridge_lab_mode(run OPTIONS -O2 -g1 ${lab_warnings} SOURCES ${not_traced})
-ridge_lab_mode(trace OPTIONS ${trace_flags} ${lab_warnings} RUNTIME -DRIDGE_SIMT_TRACE SOURCES ${simt_trace})
+# What a kernel asks memset and memcpy for is seen where they are calls (ridge/lab/traced_memory.hpp).
+ridge_lab_mode(trace OPTIONS ${trace_flags} -fno-builtin-memset -fno-builtin-memcpy -fno-builtin-memmove ${lab_warnings} RUNTIME -DRIDGE_SIMT_TRACE SOURCES ${simt_trace})
 ridge_lab_mode(bounds OPTIONS -DRIDGE_SIMT_SERIAL -fno-omit-frame-pointer ${bounds_flags} ${bounds_kernel_flags} ${lab_warnings}
   RUNTIME -DRIDGE_SIMT_SERIAL -fsanitize=address -fno-omit-frame-pointer LINK -fsanitize=address,undefined
   SOURCES ${not_traced})

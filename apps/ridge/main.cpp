@@ -1,6 +1,7 @@
 // ridge: the library on the command line. Exit code 0 is done, 1 a check that failed, 2 a request that was wrong,
 // which one sentence on stderr explains.
 #include "commands.hpp"
+#include "lab/toolchain.hpp"
 #include "terminal.hpp"
 
 #include <ridge/core/nearest.hpp>
@@ -39,6 +40,7 @@ int refuse_for_memory() { return refuse("the memory of this machine does not suf
 // A file that is being written goes with the program that a signal ends.
 void end_by_signal(int signal) {
   OutputFile::remove_unfinished();
+  lab::end_on_signal();
   raise(signal);  // as if nobody had caught it
 }
 

@@ -1,5 +1,7 @@
 // What nvcc gives every CUDA file before its first line. `ridge lab` has g++ include it first.
 #pragma once
+#include <ridge/lab/traced_memory.hpp>
+// Everything else comes after it:
 #include <ridge/simt/simt.hpp>
 
 #include <ridge/lab/vector_types.hpp>

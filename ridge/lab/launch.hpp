@@ -18,6 +18,7 @@ class Launch {
       : site_(site), config_{.grid = grid, .block = block, .smem = shared, .stream = stream} {}
 
   template <class Kernel, class... Arguments> void run(Kernel kernel, Arguments&&... arguments) const {
+    if (!in_kernel()) check_pointers(arguments...);
     if constexpr (std::is_invocable_v<const Kernel&, const std::decay_t<Arguments>&...>) {
       start([kernel, ... given = std::decay_t<Arguments>(std::forward<Arguments>(arguments))] { kernel(given...); });
     } else {  // a parameter is a reference: to managed memory, in a program that is right
@@ -26,6 +27,18 @@ class Launch {
   }
 
  private:
+  // Pointers to the host's memory are another machine's to a device.
+  template <class... Arguments> void check_pointers(const Arguments&... arguments) const {
+    int number = 0;
+    const auto check = [&](const auto& argument) {
+      using Pointer = std::decay_t<decltype(argument)>;
+      ++number;
+      if constexpr (std::is_pointer_v<Pointer> && !std::is_function_v<std::remove_pointer_t<Pointer>>)
+        check_pointer(site_, number, const_cast<const void*>(static_cast<const volatile void*>(argument)));
+    };
+    (check(arguments), ...);
+  }
+
   template <class Job> void start(Job job) const {
     if (in_kernel())  // dynamic parallelism: the arguments outlive the thread that launches
       return launch_later([launch = *this, kept = std::move(job)] { launch.start(kept); });

@@ -128,7 +128,7 @@ std::vector<Advice> advise(const simt::trace::Launch& launch, std::int64_t block
     const Access& a = launch.accesses[i];
     simt::trace::Launch changed = launch;
     Access& c = changed.accesses[i];
-    if (a.space == Space::shared && a.conflicts()) {
+    if (a.space == Space::shared && a.kind != Kind::atomic && a.conflicts()) {
       c.wavefronts = c.least_wavefronts;
       propose(
           format("no bank conflicts: %.1f wavefronts for each access where %.1f would do; pad the row by one element, "
@@ -188,8 +188,8 @@ std::vector<Advice> advise(const simt::trace::Launch& launch, std::int64_t block
     changed.footprint.load_steps = std::max<std::int64_t>(1, f.load_steps * blocks / device.sms);
     Work work = work_of(changed, blocks);
     work.blocks = device.sms;
-    propose(format("the grid has %lld blocks for %d multiprocessors: split the work into more blocks",
-                   static_cast<long long>(blocks), device.sms),
+    propose(format("the grid has %s for %d multiprocessors: split the work into more blocks",
+                   count_text(blocks, "block").c_str(), device.sms),
             busiest ? busiest->at : simt::trace::Line{}, predict(work, device, live_bytes).us());
   }
   const LaunchPrediction p = predict(work_of(launch, blocks), device, live_bytes);

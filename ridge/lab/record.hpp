@@ -9,7 +9,7 @@
 
 namespace ridge::lab {
 
-// A rule that the program broke. what: "kernel", "host", "memory".
+// A rule that the program broke.
 struct Finding {
   std::string file;
   int line = 0;

@@ -39,6 +39,9 @@ struct LaunchSite {
 bool in_kernel();
 void launch_later(std::function<void()>);
 
+// An argument of a launch: reports one that points to no memory of the device.
+void check_pointer(const LaunchSite&, int argument, const void*);
+
 // Runs the grid, records what it did, and moves the device's clock.
 void launch(const LaunchSite&, const simt::Config&, const simt::detail::Entry&);
 

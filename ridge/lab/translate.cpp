@@ -347,7 +347,7 @@ class Translator {
       if (t.is("__align__") || t.is("alignas") || t.is("__attribute__")) {
         const std::optional<std::size_t> end = closing(i + 1);
         if (!end) return;
-        if (t.is("alignas")) edit_alignas(i, *end);
+        if (t.is("alignas")) edits_.push_back({t.at, t.end(), "__align__"});  // before a type g++ takes no other
         align += (t.is("alignas") ? "__align__(" + on_a_line(i + 2, *end - 1) + ")" : on_a_line(i, *end)) + " ";
         i = *end;
       } else if (is_type(t)) {
@@ -389,11 +389,6 @@ class Translator {
     const bool qualified = first > 0 && (tokens_[first - 1].is("volatile") || tokens_[first - 1].is("const"));
     if (!qualified && first > 0 && (tokens_[first - 1].kind == Token::Kind::word || !in_function())) return;
     edits_.push_back({tokens_[first].at, tokens_[end].end(), with});
-  }
-
-  // Before a variable's type, g++ takes the attribute alone.
-  void edit_alignas(std::size_t word, std::size_t) {
-    edits_.push_back({tokens_[word].at, tokens_[word].end(), "__align__"});
   }
 
   std::optional<std::size_t> closing_of_template(std::size_t open) const {
@@ -517,13 +512,16 @@ class Translator {
     const std::size_t close = rest.find(rest[open] == '<' ? '>' : '"', open + 1);
     if (close == rest.npos) return {};
     const std::string_view name = rest.substr(open + 1, close - open - 1);
+    if (const std::optional<std::string> copy = find_include ? find_include(name) : std::nullopt) {
+      edits_.push_back({begin + open, begin + close + 1, "\"" + *copy + "\""});
+      return {};
+    }
+    // An error where it is compiled, which it need not be.
     for (const Library& library : libraries)
       if (name.starts_with(library.begins))
-        return refuse(begin, std::string(library.name) + " (" + std::string(name) +
-                                 ") is not emulated: the lab runs the kernels of your own files");
-    if (!find_include) return {};
-    if (const std::optional<std::string> copy = find_include(name))
-      edits_.push_back({begin + open, begin + close + 1, "\"" + *copy + "\""});
+        edits_.push_back({tokens_[i].at, begin + close + 1,
+                          "error " + std::string(library.name) + " (" + std::string(name) +
+                              ") is not emulated: the lab runs the kernels of your own files"});
     return {};
   }
 
@@ -558,7 +556,8 @@ class Tree {
     std::error_code error;
     const fs::path key = fs::weakly_canonical(file, error);
     if (const auto found = copies_.find(key); found != copies_.end()) return found->second;
-    const std::optional<std::string> text = read_file(file);
+    std::optional<std::string> text = read_file(file);
+    if (text && text->starts_with("\xEF\xBB\xBF")) text->erase(0, 3);  // a byte order mark
     if (!text) return Status::error(Code::io, file.string() + " cannot be read");
     const fs::path copy = to_ / (std::to_string(copies_.size()) + "_" + file.filename().string());
     copies_[key] = copy;

@@ -5,6 +5,10 @@ list(TRANSFORM simt_runtime PREPEND ${simt}/runtime/)
 list(TRANSFORM simt_runtime APPEND .cpp)
 target_sources(ridge PRIVATE ${simt_runtime} ${simt}/trace/report.cpp ${simt}/trace/none.cpp)
 
+# A loop that becomes a call of memset is seen by ThreadSanitizer, which is not to see the runtime.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set_property(SOURCE ${simt_runtime} APPEND PROPERTY COMPILE_OPTIONS -fno-tree-loop-distribute-patterns)
+endif()
 # Stack switching does not work with hardware shadow stacks, so the library is marked as not supporting them.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set_property(SOURCE ${simt_runtime} APPEND PROPERTY COMPILE_OPTIONS -fcf-protection=none)

@@ -130,8 +130,12 @@ class Collector {
       if (line.starts_with("ridge lab: ") && thread.empty()) thread = line.substr(11);
     if (!at) return;
     if (sentence.empty()) sentence = "accesses memory";
+    std::string how = " out of bounds";
+    if (kind == "heap-use-after-free") how = " after it was freed";
+    else if (kind == "SEGV") how = " at an address that nobody has";
+    else if (kind == "stack-overflow") how = ": the stack is full";
     add(*at,
-        fmt::format("{}{} out of bounds{}{} ({})", thread.empty() ? "" : thread + " ", sentence,
+        fmt::format("{}{}{}{}{} ({})", thread.empty() ? "" : thread + " ", sentence, how,
                     where.empty() ? "" : ": " + where, allocated ? ", allocated at " + spelled(*allocated) : "", kind));
   }
 

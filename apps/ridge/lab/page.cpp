@@ -163,7 +163,7 @@ std::string page_of(const Report& report) {
   if (!report.run.is_null()) html += tag("p", summary_text(report)) + "\n";
   for (const std::string& remark : report.remarks) html += tag("p", remark, "soft") + "\n";
   if (findings.empty()) {
-    html += tag("p", "nothing wrong was found") + "\n";
+    html += tag("p", report.is_whole ? "nothing wrong was found" : "nothing wrong was found until then") + "\n";
   } else {
     html += "<ul>";
     for (const Finding& f : findings) html += tag("li", place_text(f) + ": " + f.sentence, "bad");

@@ -3,6 +3,8 @@
 #include "../table.hpp"
 #include "text.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -90,11 +92,27 @@ std::vector<Finding> traced_findings(const Json& run) {
 
 }  // namespace
 
+// Addresses differ from run to run; the fault is the same.
+static std::string without_addresses(std::string_view sentence) {
+  std::string text;
+  for (std::size_t i = 0; i < sentence.size(); ++i) {
+    text += sentence[i];
+    if (sentence.substr(i).starts_with("0x"))
+      for (++i; i + 1 < sentence.size() && std::isxdigit(static_cast<unsigned char>(sentence[i + 1]));) ++i;
+  }
+  return text;
+}
+
 std::vector<Finding> all_findings(const Report& report) {
-  std::vector<Finding> all = report.findings;
+  std::vector<Finding> all;
   const auto add = [&](Finding finding) {
-    if (std::ranges::find(all, finding) == all.end()) all.push_back(std::move(finding));
+    const auto same = [&](const Finding& f) {
+      return f.file == finding.file && f.line == finding.line &&
+             without_addresses(f.sentence) == without_addresses(finding.sentence);
+    };
+    if (std::ranges::none_of(all, same)) all.push_back(std::move(finding));
   };
+  for (const Finding& f : report.findings) add(f);
   if (report.run.is_null()) return all;
   for (const Json& f : report.run["findings"]) add({f["file"], f["line"], f["sentence"]});
   for (const Finding& f : traced_findings(report.run)) add(f);
@@ -112,8 +130,9 @@ void print(const Report& report) {
   const std::vector<Finding> findings = all_findings(report);
   std::puts("");
   for (const std::string& remark : report.remarks) say("{}\n", remark);
-  if (findings.empty()) say("nothing wrong was found\n");
-  else say("wrong:\n");
+  if (!findings.empty()) say("wrong:\n");
+  else if (report.is_whole) say("nothing wrong was found\n");
+  else say("nothing wrong was found until then\n");
   for (const Finding& f : findings) say("  {}: {}\n", place_text(f), f.sentence);
 }
 

@@ -12,6 +12,7 @@ struct Report {
   std::string file;
   Json run;                          // of the traced run; null where it did not get to its end
   std::vector<Finding> findings;     // of all runs
+  bool is_whole = true;              // every run got to its end
   std::vector<std::string> remarks;  // "bounds: stopped after 120 s"
 };
 

@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <utility>
 
@@ -32,13 +33,16 @@ Result<Scratch> Scratch::make(const std::string& keep) {
   if (error || !mkdtemp(pattern.data())) return Status::error(Code::io, "lab: no temporary folder can be made");
   scratch.folder_ = pattern;
   scratch.is_temporary_ = true;
+  remove_on_signal(pattern.c_str());
   return scratch;
 }
 Scratch::Scratch(Scratch&& other) noexcept
     : folder_(std::move(other.folder_)), is_temporary_(std::exchange(other.is_temporary_, false)) {}
 Scratch::~Scratch() {
   std::error_code ignored;
-  if (is_temporary_) fs::remove_all(folder_, ignored);
+  if (!is_temporary_) return;
+  fs::remove_all(folder_, ignored);
+  remove_on_signal(nullptr);
 }
 
 Study::Study(StudyOptions options, Toolchain tools, Scratch scratch, Source source)
@@ -85,7 +89,10 @@ Status Study::run_one(Mode mode) {
   if (!done) return done.error();
   for (const Finding& f : findings_of(done->messages, files_))
     if (std::ranges::find(report_.findings, f) == report_.findings.end()) report_.findings.push_back(f);
+  const fs::path noted = written.string() + ".findings";
   if (const auto text = read_file(written)) take(Json::parse(*text, nullptr, false), mode);
+  else take_noted(read_file(noted).value_or(""), mode);
+  fs::remove(noted, ignored);
   remark(mode, *done, is_first);
   if (is_first) first_ = std::move(*done);
   return {};
@@ -98,15 +105,35 @@ void Study::take(Json json, Mode mode) {
     for (Json& finding : json["findings"]) report_.run["findings"].push_back(std::move(finding));
 }
 
+// Of a program that ended before it could write its report: what it had found until then.
+void Study::take_noted(std::string_view text, Mode mode) {
+  failed_ = true;
+  report_.is_whole = false;
+  report_.remarks.push_back(fmt::format("{}: the program ended without a report, by abort() or _exit()", name(mode)));
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const std::size_t first = line.find('\t'), second = line.find('\t', first + 1);
+    if (second == line.npos) continue;
+    Finding finding{
+        .file = std::string(line.substr(0, first)), .line = 0, .sentence = std::string(line.substr(second + 1))};
+    std::from_chars(line.data() + first + 1, line.data() + second, finding.line);
+    if (std::ranges::find(report_.findings, finding) == report_.findings.end()) report_.findings.push_back(finding);
+  }
+}
+
 void Study::remark(Mode mode, const Run& run, bool is_first) {
   const std::string title = fmt::format("{}: ", name(mode));
   if (run.timed_out) {
     failed_ = true;  // who knows what it would have found
+    report_.is_whole = false;
     report_.remarks.push_back(title + fmt::format("stopped after {:g} s (--seconds)", options_.seconds));
     return;
   }
   const bool has_spoken = !findings_of(run.messages, files_).empty();
-  if (is_first && !run.messages.empty() && !has_spoken && !options_.is_quiet) say_lines(run.messages, stderr);
+  const bool is_sanitizers = run.messages.find("Sanitizer: ") != run.messages.npos;
+  if (is_first && !run.messages.empty() && !has_spoken && !is_sanitizers && !options_.is_quiet)
+    say_lines(run.messages, stderr);
   if (run.code != 0) {
     failed_ = true;
     if (run.code > 128)

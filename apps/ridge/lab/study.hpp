@@ -5,6 +5,7 @@
 #include "toolchain.hpp"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ridge::cli::lab {
@@ -47,6 +48,7 @@ class Study {
   Study(StudyOptions options, Toolchain tools, Scratch scratch, Source source);
   Status run_one(Mode);
   void take(Json, Mode);
+  void take_noted(std::string_view, Mode);
   void remark(Mode, const Run&, bool is_first);
 
   StudyOptions options_;

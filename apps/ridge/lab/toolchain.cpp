@@ -33,6 +33,22 @@ std::vector<std::string> lines_of(const fs::path& file) {
   return lines;
 }
 
+// What a signal's handler needs: plain memory.
+volatile pid_t running[4] = {};  // a process for each mode
+char folder_that_goes[4096] = {};
+
+void note_running(pid_t child) {
+  for (volatile pid_t& place : running)
+    if (place == 0) {
+      place = child;
+      return;
+    }
+}
+void forget_running(pid_t child) {
+  for (volatile pid_t& place : running)
+    if (place == child) place = 0;
+}
+
 std::vector<char*> pointers(std::vector<std::string>& strings) {
   std::vector<char*> list;
   for (std::string& s : strings) list.push_back(s.data());
@@ -64,7 +80,16 @@ Result<pid_t> start(std::vector<std::string> command, std::vector<std::string> e
   if (failed)
     return Status::error(Code::unsupported,
                          fmt::format("lab: {} cannot be started: {}", command[0], std::strerror(failed)));
+  note_running(child);
   return child;
+}
+
+// Waits for a process that start() began.
+int wait_for(pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  forget_running(child);
+  return status;
 }
 
 int code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
@@ -141,6 +166,16 @@ std::string first_lines(const std::string& text, int most) {
   return text.substr(0, end) + (end < text.size() ? "...\n" : "");
 }
 
+// "a.cu:3: Thrust (thrust/sort.h) is not emulated: ..." of an #error that the translator has written.
+std::string refusal_in(const std::string& messages) {
+  constexpr std::string_view mark = ": error: #error ";
+  const std::size_t at = messages.find(mark);
+  if (at == messages.npos || messages.find("is not emulated", at) == messages.npos) return {};
+  const std::size_t begin = messages.rfind('\n', at) + 1, column = messages.rfind(':', at - 1);
+  const std::size_t text = at + mark.size();
+  return messages.substr(begin, column - begin) + ": " + messages.substr(text, messages.find('\n', text) - text);
+}
+
 }  // namespace
 
 Result<Toolchain> find_toolchain() {
@@ -180,9 +215,11 @@ static Status run_all(const std::vector<std::pair<Mode, Command>>& commands, con
     else failed = child.error();
   }
   for (const Job& job : jobs) {
-    int status = 0;
-    waitpid(job.child, &status, 0);
-    if (code_of(status) == 0 || !failed.ok()) continue;
+    if (code_of(wait_for(job.child)) == 0 || !failed.ok()) continue;
+    if (const std::string refusal = refusal_in(read_file(job.log).value_or("")); !refusal.empty()) {
+      failed = Status::error(Code::unsupported, "lab: " + refusal);
+      continue;
+    }
     say_lines(first_lines(read_file(job.log).value_or(""), 24), stderr);
     failed = Status::error(Code::unsupported, fmt::format("lab: {} does not compile {}; its messages are above",
                                                           commands[0].second[0], source.file().string()));
@@ -193,6 +230,7 @@ static Status run_all(const std::vector<std::pair<Mode, Command>>& commands, con
 // Compiles the header for the modes that lack it. Without it files compile as well, only slower: nothing is said.
 static void precompile(const Toolchain& tools, const std::vector<Mode>& modes, const fs::path& folder) {
   std::vector<std::pair<pid_t, fs::path>> jobs;  // and what is to be made
+  const auto begun = fs::file_time_type::clock::now();
   std::error_code error;
   for (const Mode mode : modes) {
     const fs::path header = precompiled_header(tools, mode);
@@ -206,10 +244,10 @@ static void precompile(const Toolchain& tools, const std::vector<Mode>& modes, c
     if (const Result<pid_t> child = start(command, {}, log, log)) jobs.emplace_back(*child, made);
   }
   for (const auto& [child, made] : jobs) {
-    int status = 0;
-    waitpid(child, &status, 0);
+    const int status = wait_for(child);
     const fs::path part = made.string() + fmt::format(".{}", getpid());
-    if (code_of(status) == 0) fs::rename(part, made, error);  // whole or not at all, whoever else makes it
+    // Whole or not at all, whoever else makes it; and as old as what it was made of, which may have changed meanwhile.
+    if (code_of(status) == 0) fs::last_write_time(part, begun, error), fs::rename(part, made, error);
     else fs::remove(part, error);
   }
 }
@@ -223,6 +261,23 @@ Status compile(const Toolchain& tools, const Source& source, const std::vector<M
   }
   RIDGE_TRY(run_all(compiling, source, folder));
   return run_all(linking, source, folder);
+}
+
+void remove_on_signal(const char* folder) {
+  folder_that_goes[0] = '\0';
+  if (folder && std::strlen(folder) < sizeof folder_that_goes) std::strcpy(folder_that_goes, folder);
+}
+
+void end_on_signal() {
+  for (const volatile pid_t& child : running)
+    if (const pid_t pid = child) kill(pid, SIGKILL);
+  if (!folder_that_goes[0]) return;
+  const pid_t remover = fork();
+  if (remover == 0) {
+    execl("/bin/rm", "rm", "-rf", "--", folder_that_goes, static_cast<char*>(nullptr));
+    _exit(1);
+  }
+  if (remover > 0) waitpid(remover, nullptr, 0);
 }
 
 Result<Run> run_program(const fs::path& program, const RunOptions& options, const fs::path& folder) {
@@ -245,6 +300,7 @@ Result<Run> run_program(const fs::path& program, const RunOptions& options, cons
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
+  forget_running(*child);
   run.code = code_of(status);
   run.messages = read_file(messages).value_or("");
   if (options.keeps_output) run.output = read_file(output).value_or("");

@@ -42,6 +42,11 @@ struct Run {
   std::string messages;  // on standard error
 };
 
+// For a signal that ends this program: ends what runs for it, and removes the folder. Async-signal-safe.
+void end_on_signal();
+// The folder that goes; null: none.
+void remove_on_signal(const char* folder);
+
 struct RunOptions {
   std::vector<std::string> arguments;
   std::vector<std::string> environment;  // NAME=VALUE, besides what is there

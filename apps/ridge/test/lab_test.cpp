@@ -86,6 +86,22 @@ TEST_F(CliLab, AKernelMayLaunchAnother) {
   EXPECT_TRUE(contains(done.out, "6 6\n")) << done.out;
 }
 
+TEST_F(CliLab, WhatWasFoundSurvivesAnAbort) {
+  const auto right = study("ends.cu", {"--trace"});
+  EXPECT_EQ(right.code, 0) << right.out;  // memset in a kernel and padding are no unset memory
+  const auto ended = study("ends.cu", {"--trace", "--", "now"});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_TRUE(contains(ended.out, "trace: the program ended without a report, by abort() or _exit()\n")) << ended.out;
+  EXPECT_TRUE(contains(ended.out, "ends.cu:31: right: argument 1 points to host memory, which a device cannot read\n"))
+      << ended.out;
+}
+
+TEST_F(CliLab, ALibraryThatIsNotCompiledIsNotRefused) {
+  const std::string file =
+      folder.write("guarded.cu", "#ifdef USE_THRUST\n#include <thrust/sort.h>\n#endif\nint main() {}\n");
+  expect_done(ridge_program({"lab", file, "--run"}));
+}
+
 TEST_F(CliLab, ThePageHoldsTheSourceAndItsGutter) {
   const std::string page = folder / "page.html";
   expect_done(study("transpose.cu", {"--trace", "--html", page}));

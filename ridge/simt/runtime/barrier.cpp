@@ -12,9 +12,10 @@ static void release_all(Worker& w) {
   w.arrived = 0;
   w.barrier_phase ^= 1;
   w.vote_phase ^= 1;
+  w.ready_warps = 0;
   for (int i = 0; i < w.warps; ++i) {
-    w.ready[i] = 0;
-    make_ready(w, i, w.warp[i].exists & ~w.warp[i].returned);
+    w.ready[i] = w.warp[i].exists & ~w.warp[i].returned;
+    w.ready_warps |= (w.ready[i] ? 1u : 0u) << i;
   }
   observe::block_synced();
 }

@@ -7,6 +7,8 @@
 
 #include <ridge/simt/runtime/here.hpp>
 
+#include <cstring>
+
 namespace ridge::simt::trace {
 
 // One block runs at a time, on one worker (observer.hpp).
@@ -57,6 +59,23 @@ HOOK void __tsan_read_range(void* p, std::size_t bytes) { trace::report_structur
 HOOK void __tsan_write_range(void* p, std::size_t bytes) { trace::report_structure(p, bytes, Kind::store, HERE); }
 HOOK void __tsan_vptr_update(void**, void*) {}
 HOOK void __tsan_init() {}
+
+// ---- what a kernel asks the C library for: its calls have these names (ridge/lab/traced_memory.hpp) -------------------
+
+HOOK void* ridge_traced_memset(void* p, int value, std::size_t bytes) {
+  trace::report_structure(p, bytes, Kind::store, HERE);
+  return std::memset(p, value, bytes);
+}
+HOOK void* ridge_traced_memcpy(void* to, const void* from, std::size_t bytes) {
+  trace::report_structure(from, bytes, Kind::load, HERE);
+  trace::report_structure(to, bytes, Kind::store, HERE);
+  return std::memcpy(to, from, bytes);
+}
+HOOK void* ridge_traced_memmove(void* to, const void* from, std::size_t bytes) {
+  trace::report_structure(from, bytes, Kind::load, HERE);
+  trace::report_structure(to, bytes, Kind::store, HERE);
+  return std::memmove(to, from, bytes);
+}
 
 // ---- atomics: the hook also does the operation -------------------------------------------------------------------
 // g++ adds floats in a loop that begins with a plain atomic load; only the exchange that ends the loop is counted.

@@ -26,9 +26,15 @@ class SharedShadow {
     most_used_ = std::max(most_used_, used_);
   }
   std::int64_t most_used() const { return most_used_; }  // bytes that one block wrote, at most
+  // Whether somebody of the block has written each word of four bytes, at least in part: what is left of a word may be a
+  // structure's padding, which nobody writes.
   bool is_set(std::size_t offset, int bytes, std::uint32_t block) const {
-    for (int i = 0; i < bytes; ++i)
-      if (writer_[offset + static_cast<std::size_t>(i)] != block) return false;
+    for (int word = 0; word < bytes; word += 4) {
+      bool any = false;
+      for (int i = word; i < std::min(word + 4, bytes); ++i)
+        any = any || writer_[offset + static_cast<std::size_t>(i)] == block;
+      if (!any) return false;
+    }
     return true;
   }
 
