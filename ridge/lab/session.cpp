@@ -39,6 +39,7 @@ class Session {
     device_ = model ? *model : *device_model("h100");
     device_.id = {};  // the program's device is the CPU runtime
     name_threads_in_reports();
+    if (std::FILE* file = open_notes()) std::fclose(file);  // there from now on, whatever happens
     is_tracing_ = simt::trace::available() && simt::trace::start().ok();
   }
 
@@ -131,9 +132,12 @@ class Session {
   }
 
   // A finding at once, for a program that ends without finish(): FILE, tab, line, tab, sentence.
-  static void note(const Finding& finding) {
+  static std::FILE* open_notes() {
     const char* report = std::getenv("RIDGE_LAB_REPORT");
-    std::FILE* file = report ? std::fopen((std::string(report) + ".findings").c_str(), "a") : nullptr;
+    return report ? std::fopen((std::string(report) + ".findings").c_str(), "a") : nullptr;
+  }
+  static void note(const Finding& finding) {
+    std::FILE* file = open_notes();
     if (!file) return;
     std::fprintf(file, "%s\t%d\t%s\n", finding.file.c_str(), finding.line, finding.sentence.c_str());
     std::fclose(file);

@@ -91,7 +91,7 @@ Status Study::run_one(Mode mode) {
     if (std::ranges::find(report_.findings, f) == report_.findings.end()) report_.findings.push_back(f);
   const fs::path noted = written.string() + ".findings";
   if (const auto text = read_file(written)) take(Json::parse(*text, nullptr, false), mode);
-  else take_noted(read_file(noted).value_or(""), mode);
+  else if (const auto findings = read_file(noted)) take_noted(*findings, mode);  // else it never called CUDA
   fs::remove(noted, ignored);
   remark(mode, *done, is_first);
   if (is_first) first_ = std::move(*done);

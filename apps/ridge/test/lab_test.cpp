@@ -92,7 +92,7 @@ TEST_F(CliLab, WhatWasFoundSurvivesAnAbort) {
   const auto ended = study("ends.cu", {"--trace", "--", "now"});
   EXPECT_EQ(ended.code, 1);
   EXPECT_TRUE(contains(ended.out, "trace: the program ended without a report, by abort() or _exit()\n")) << ended.out;
-  EXPECT_TRUE(contains(ended.out, "ends.cu:31: right: argument 1 points to host memory, which a device cannot read\n"))
+  EXPECT_TRUE(contains(ended.out, "ends.cu:32: right: argument 1 points to host memory, which a device cannot read\n"))
       << ended.out;
 }
 

@@ -26,8 +26,8 @@ class SharedShadow {
     most_used_ = std::max(most_used_, used_);
   }
   std::int64_t most_used() const { return most_used_; }  // bytes that one block wrote, at most
-  // Whether somebody of the block has written each word of four bytes, at least in part: what is left of a word may be a
-  // structure's padding, which nobody writes.
+  // Whether somebody of the block has written each word of four bytes, at least in part: what is left of a word may be
+  // a structure's padding, which nobody writes.
   bool is_set(std::size_t offset, int bytes, std::uint32_t block) const {
     for (int word = 0; word < bytes; word += 4) {
       bool any = false;
