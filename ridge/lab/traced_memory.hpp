@@ -1,5 +1,5 @@
-// In traced programs memset, memcpy and memmove are functions that tell the trace. Before <string.h> declares them, so that
-// the calls that g++ makes by itself, for structures, have these names as well.
+// In traced programs memset, memcpy and memmove are functions that tell the trace. Before <string.h> declares them, so
+// that the calls that g++ makes by itself, for structures, have these names as well.
 #pragma once
 #ifdef RIDGE_SIMT_TRACED
 #include <stddef.h>

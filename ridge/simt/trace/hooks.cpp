@@ -60,7 +60,7 @@ HOOK void __tsan_write_range(void* p, std::size_t bytes) { trace::report_structu
 HOOK void __tsan_vptr_update(void**, void*) {}
 HOOK void __tsan_init() {}
 
-// ---- what a kernel asks the C library for: its calls have these names (ridge/lab/traced_memory.hpp) -------------------
+// ---- what a kernel asks the C library for: its calls have these names (ridge/lab/traced_memory.hpp) ----------------
 
 HOOK void* ridge_traced_memset(void* p, int value, std::size_t bytes) {
   trace::report_structure(p, bytes, Kind::store, HERE);
