@@ -101,7 +101,8 @@ void append(Command& command, const std::vector<std::string>& options) {
 }
 
 // ---- the header before every file, compiled once --------------------------------------------------------------------
-// It is most of a small file's time. It lies beside the archives, or in the user's cache where these are not the user's.
+// It is most of a small file's time. It lies beside the archives, or in the user's cache where these are not the
+// user's.
 
 fs::path cache_folder(const Toolchain& tools) {
   if (access(tools.archives.c_str(), W_OK) == 0) return tools.archives / "precompiled";
