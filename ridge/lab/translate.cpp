@@ -294,7 +294,7 @@ class Translator {
     }
     bool is_extern = false, is_shared = false;
     std::string type;
-    std::vector<std::string> names;
+    std::vector<std::string> names, extents;
     std::size_t i = first;
     for (; i < tokens_.size() && !tokens_[i].is(";"); ++i) {
       const Token& t = tokens_[i];
@@ -312,6 +312,13 @@ class Translator {
                  tokens_[i + 2].is("]")) {
         names.emplace_back(t.spelled);
         i += 2;
+        extents.emplace_back();
+        while (i + 1 < tokens_.size() && tokens_[i + 1].is("[")) {  // of rows: [][8]
+          const std::optional<std::size_t> end = closing(i + 1);
+          if (!end) return {};
+          extents.back() += on_a_line(i + 1, *end);
+          i = *end;
+        }
       } else if (names.empty()) {
         type += (type.empty() ? "" : " ") + std::string(t.spelled);
       } else if (!t.is(",")) {
@@ -322,11 +329,13 @@ class Translator {
     if (!is_extern || !is_shared || names.empty() || i == tokens_.size()) return {};
     shared_until_ = i;
     std::string with;
-    for (const std::string& name : names)
+    for (std::size_t n = 0; n < names.size(); ++n) {
+      const std::string pointer = type + (extents[n].empty() ? "*" : " (*)" + extents[n]);
       with += in_function()
-                  ? "[[maybe_unused]] auto* const " + name + " = static_cast<" + type +
-                        "*>(::ridge::simt::detail::dynamic_shared_memory()); "
-                  : "[[maybe_unused]] static constexpr ::ridge::lab::DynamicShared<" + type + "> " + name + "{}; ";
+                  ? "[[maybe_unused]] auto* const " + names[n] + " = static_cast<" + pointer +
+                        ">(::ridge::simt::detail::dynamic_shared_memory()); "
+                  : "[[maybe_unused]] static constexpr ::ridge::lab::DynamicShared<" + type + "> " + names[n] + "{}; ";
+    }
     edits_.push_back({tokens_[first].at, tokens_[i].end(), with});
     return {};
   }

@@ -60,6 +60,9 @@ TEST(LabTranslate, DynamicSharedMemoryIsAPointer) {
             "void f() { [[maybe_unused]] auto* const s = static_cast<float" + get + " s[0] = 1; }");
   EXPECT_EQ(translated("void f() { extern volatile __shared__ __align__(16) unsigned char s[]; }"),
             "void f() { [[maybe_unused]] auto* const s = static_cast<volatile unsigned char" + get + " }");
+  EXPECT_EQ(translated("void f() { extern __shared__ half s[][8 * K]; }"),
+            "void f() { [[maybe_unused]] auto* const s = static_cast<half (*)[8 * K]>(::ridge::simt::detail::"
+            "dynamic_shared_memory());  }");
   EXPECT_EQ(translated("namespace n { extern __shared__ int s[]; }"),
             "namespace n { [[maybe_unused]] static constexpr ::ridge::lab::DynamicShared<int> s{};  }");
   for (const char* other : {"extern int x;", "extern \"C\" void f();", "__shared__ float s[32];", "extern int a[];",

@@ -91,7 +91,8 @@ Status Study::run_one(Mode mode) {
     if (std::ranges::find(report_.findings, f) == report_.findings.end()) report_.findings.push_back(f);
   const fs::path noted = written.string() + ".findings";
   if (const auto text = read_file(written)) take(Json::parse(*text, nullptr, false), mode);
-  else if (const auto findings = read_file(noted)) take_noted(*findings, mode);  // else it never called CUDA
+  else if (const auto findings = read_file(noted))
+    take_noted(*findings, mode, done->timed_out);  // else it never called CUDA
   fs::remove(noted, ignored);
   remark(mode, *done, is_first);
   if (is_first) first_ = std::move(*done);
@@ -106,10 +107,11 @@ void Study::take(Json json, Mode mode) {
 }
 
 // Of a program that ended before it could write its report: what it had found until then.
-void Study::take_noted(std::string_view text, Mode mode) {
+void Study::take_noted(std::string_view text, Mode mode, bool timed_out) {
   failed_ = true;
   report_.is_whole = false;
-  report_.remarks.push_back(fmt::format("{}: the program ended without a report, by abort() or _exit()", name(mode)));
+  if (!timed_out)
+    report_.remarks.push_back(fmt::format("{}: the program ended without a report, by abort() or _exit()", name(mode)));
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));

@@ -48,7 +48,7 @@ class Study {
   Study(StudyOptions options, Toolchain tools, Scratch scratch, Source source);
   Status run_one(Mode);
   void take(Json, Mode);
-  void take_noted(std::string_view, Mode);
+  void take_noted(std::string_view, Mode, bool timed_out);
   void remark(Mode, const Run&, bool is_first);
 
   StudyOptions options_;
