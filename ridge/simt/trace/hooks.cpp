@@ -7,6 +7,7 @@
 
 #include <ridge/simt/runtime/here.hpp>
 
+#include <bit>
 #include <cstring>
 
 namespace ridge::simt::trace {
@@ -62,18 +63,25 @@ HOOK void __tsan_init() {}
 
 // ---- what a kernel asks the C library for: its calls have these names (ridge/lab/traced_memory.hpp) ----------------
 
+// As wide as one access where it can be one, as nvcc would have it.
+static inline void report_copy(const void* p, std::size_t bytes, Kind kind, const void* pc) {
+  const bool is_one = bytes <= 16 && std::has_single_bit(bytes) && reinterpret_cast<trace::Address>(p) % bytes == 0;
+  if (is_one) trace::report(p, static_cast<int>(bytes), kind, pc);
+  else trace::report_structure(p, bytes, kind, pc);
+}
+
 HOOK void* ridge_traced_memset(void* p, int value, std::size_t bytes) {
-  trace::report_structure(p, bytes, Kind::store, HERE);
+  report_copy(p, bytes, Kind::store, HERE);
   return std::memset(p, value, bytes);
 }
 HOOK void* ridge_traced_memcpy(void* to, const void* from, std::size_t bytes) {
-  trace::report_structure(from, bytes, Kind::load, HERE);
-  trace::report_structure(to, bytes, Kind::store, HERE);
+  report_copy(from, bytes, Kind::load, HERE);
+  report_copy(to, bytes, Kind::store, HERE);
   return std::memcpy(to, from, bytes);
 }
 HOOK void* ridge_traced_memmove(void* to, const void* from, std::size_t bytes) {
-  trace::report_structure(from, bytes, Kind::load, HERE);
-  trace::report_structure(to, bytes, Kind::store, HERE);
+  report_copy(from, bytes, Kind::load, HERE);
+  report_copy(to, bytes, Kind::store, HERE);
   return std::memmove(to, from, bytes);
 }
 
