@@ -1,6 +1,7 @@
 #include "trace_program.hpp"
 
 #include "progress.hpp"
+#include "strings.hpp"
 #include "terminal.hpp"
 
 #include <fcntl.h>
@@ -116,13 +117,6 @@ class Lock {
  private:
   int descriptor_;
 };
-
-std::vector<char*> pointers(std::vector<std::string>& strings) {
-  std::vector<char*> list;
-  for (std::string& s : strings) list.push_back(s.data());
-  list.push_back(nullptr);
-  return list;
-}
 
 std::string build_command(const fs::path& tree) {
   return "cmake --build " + tree.string() + " --target ridge_trace_cli";

@@ -13,6 +13,8 @@ using simt::trace::Access;
 using simt::trace::Kind;
 using simt::trace::Space;
 
+// The figures below are estimates from data sheets and from Ridge's own kernels. None is fitted to users' kernels.
+
 constexpr double sector_bytes = 32;
 
 // A load-store unit moves 128 bytes, four sectors, in a clock, or accepts one instruction of a warp.

@@ -1,19 +1,14 @@
-#include <ridge/core/file.hpp>
 #include <ridge/core/text.hpp>
 #include <ridge/lab/tokens.hpp>
 #include <ridge/lab/translate.hpp>
 
 #include <algorithm>
 #include <array>
-#include <functional>
-#include <map>
 #include <optional>
 #include <utility>
 
 namespace ridge::lab {
 namespace {
-
-namespace fs = std::filesystem;
 
 // What nvcc's toolkit has beside the language and the runtime, as it is included.
 struct Library {
@@ -38,7 +33,8 @@ constexpr std::array<Library, 16> libraries{{{"thrust/", "Thrust"},
 
 class Translator {
  public:
-  Translator(std::string_view text, std::string file) : text_(text), file_(std::move(file)), tokens_(tokens_of(text)) {}
+  Translator(std::string_view text, std::string file, FindInclude find_include)
+      : text_(text), file_(std::move(file)), find_include_(std::move(find_include)), tokens_(tokens_of(text)) {}
 
   Result<std::string> translate() {
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
@@ -521,7 +517,7 @@ class Translator {
     const std::size_t close = rest.find(rest[open] == '<' ? '>' : '"', open + 1);
     if (close == rest.npos) return {};
     const std::string_view name = rest.substr(open + 1, close - open - 1);
-    if (const std::optional<std::string> copy = find_include ? find_include(name) : std::nullopt) {
+    if (const std::optional<std::string> copy = find_include_ ? find_include_(name) : std::nullopt) {
       edits_.push_back({begin + open, begin + close + 1, "\"" + *copy + "\""});
       return {};
     }
@@ -534,88 +530,19 @@ class Translator {
     return {};
   }
 
- public:
-  // The path to include instead of a name, where there is one.
-  std::function<std::optional<std::string>(std::string_view)> find_include;
-
- private:
   std::string_view text_;
   std::string file_;
+  FindInclude find_include_;
   std::vector<Token> tokens_;
   std::vector<Edit> edits_;
   std::vector<bool> scopes_;  // whether each open brace is a namespace's
   std::size_t shared_until_ = 0;
 };
 
-std::string line_directive(const std::string& file) {
-  std::string name;
-  for (const char c : file) {
-    if (c == '"' || c == '\\') name += '\\';
-    name += c;
-  }
-  return "#line 1 \"" + name + "\"\n";
-}
-
-// Files are translated once, whoever includes them.
-class Tree {
- public:
-  Tree(const std::vector<fs::path>& folders, fs::path to) : folders_(folders), to_(std::move(to)) {}
-
-  Result<fs::path> add(const fs::path& file) {
-    std::error_code error;
-    const fs::path key = fs::weakly_canonical(file, error);
-    if (const auto found = copies_.find(key); found != copies_.end()) return found->second;
-    std::optional<std::string> text = read_file(file);
-    if (text && text->starts_with("\xEF\xBB\xBF")) text->erase(0, 3);  // a byte order mark
-    if (!text) return Status::error(Code::io, file.string() + " cannot be read");
-    const fs::path copy = to_ / (std::to_string(copies_.size()) + "_" + file.filename().string());
-    copies_[key] = copy;
-    files.push_back({file, copy});
-    Translator translator(*text, file.string());
-    Status failed;
-    translator.find_include = [&](std::string_view name) -> std::optional<std::string> {
-      const std::optional<fs::path> found = find(name, file.parent_path());
-      if (!found) return std::nullopt;
-      Result<fs::path> included = add(*found);
-      if (included) return included->string();
-      failed = included.error();
-      return std::nullopt;
-    };
-    Result<std::string> translated = translator.translate();
-    if (!failed.ok()) return failed;
-    if (!translated) return translated.error();
-    if (!replace_file(copy, line_directive(file.string()) + *translated))
-      return Status::error(Code::io, copy.string() + " cannot be written");
-    return copy;
-  }
-
-  std::vector<Translated::File> files;
-
- private:
-  std::optional<fs::path> find(std::string_view name, const fs::path& beside) const {
-    std::error_code error;
-    if (fs::is_regular_file(beside / name, error)) return beside / name;
-    for (const fs::path& folder : folders_)
-      if (fs::is_regular_file(folder / name, error)) return folder / name;
-    return std::nullopt;
-  }
-
-  const std::vector<fs::path>& folders_;
-  fs::path to_;
-  std::map<fs::path, fs::path> copies_;
-};
-
 }  // namespace
 
-Result<std::string> translate(std::string_view text, const std::string& file_name) {
-  return Translator(text, file_name).translate();
-}
-
-Result<Translated> translate_files(const fs::path& file, const std::vector<fs::path>& folders, const fs::path& to) {
-  Tree tree(folders, to);
-  Result<fs::path> main = tree.add(file);
-  if (!main) return main.error();
-  return Translated{std::move(tree.files)};
+Result<std::string> translate(std::string_view text, const std::string& file_name, FindInclude find_include) {
+  return Translator(text, file_name, std::move(find_include)).translate();
 }
 
 }  // namespace ridge::lab

@@ -9,14 +9,19 @@
 #include <ridge/core/status.hpp>
 
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace ridge::lab {
 
+// The path to include instead of a name, where there is one.
+using FindInclude = std::function<std::optional<std::string>(std::string_view)>;
+
 // One file's text. A refusal names file and line.
-Result<std::string> translate(std::string_view text, const std::string& file_name);
+Result<std::string> translate(std::string_view text, const std::string& file_name, FindInclude = {});
 
 struct Translated {
   struct File {

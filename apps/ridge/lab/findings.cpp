@@ -1,5 +1,7 @@
 #include "findings.hpp"
 
+#include "../strings.hpp"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,16 +18,6 @@ struct Place {
   int line = 0;
 };
 
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
-
 // "...in kernel(float*) /home/me/a.cu:12:5" names a file of the user's.
 std::optional<Place> place_in(std::string_view line, const std::vector<fs::path>& files) {
   for (const fs::path& file : files) {
@@ -40,7 +32,7 @@ std::optional<Place> place_in(std::string_view line, const std::vector<fs::path>
 }
 
 // The first frame of the user's from a line on, up to the blank line that ends the frames.
-std::optional<Place> first_frame(const std::vector<std::string_view>& lines, std::size_t from,
+std::optional<Place> first_frame(const std::vector<std::string>& lines, std::size_t from,
                                  const std::vector<fs::path>& files) {
   for (std::size_t i = from; i < lines.size() && !lines[i].empty(); ++i)
     if (lines[i].find(" #") != lines[i].npos)
@@ -77,7 +69,7 @@ std::string verb(const std::string& what) {
 class Collector {
  public:
   Collector(std::string_view messages, const std::vector<fs::path>& files)
-      : files_(files), lines_(lines_of(messages)) {}
+      : files_(files), lines_(text_lines(messages)) {}
 
   std::vector<Finding> all() {
     for (std::size_t i = 0; i < lines_.size(); ++i) {
@@ -144,7 +136,7 @@ class Collector {
   }
 
   const std::vector<fs::path>& files_;
-  std::vector<std::string_view> lines_;
+  std::vector<std::string> lines_;
   std::vector<Finding> findings_;
 };
 

@@ -1,5 +1,6 @@
 #include "toolchain.hpp"
 
+#include "../strings.hpp"
 #include "../terminal.hpp"
 
 #include <ridge/core/file.hpp>
@@ -22,14 +23,10 @@
 namespace ridge::cli::lab {
 namespace {
 
+// Options, a line each.
 std::vector<std::string> lines_of(const fs::path& file) {
-  std::vector<std::string> lines;
-  const std::string text = read_file(file).value_or("");
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    if (end > begin) lines.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  std::vector<std::string> lines = text_lines(read_file(file).value_or(""));
+  std::erase(lines, "");  // of a mode that has none
   return lines;
 }
 
@@ -47,13 +44,6 @@ void note_running(pid_t child) {
 void forget_running(pid_t child) {
   for (volatile pid_t& place : running)
     if (place == child) place = 0;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& strings) {
-  std::vector<char*> list;
-  for (std::string& s : strings) list.push_back(s.data());
-  list.push_back(nullptr);
-  return list;
 }
 
 // Starts a program; its output goes to files where they are named.

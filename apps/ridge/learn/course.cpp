@@ -2,6 +2,7 @@
 
 #include "../lab/toolchain.hpp"
 #include "../request.hpp"
+#include "../strings.hpp"
 
 #include <ridge/core/file.hpp>
 #include <ridge/core/nearest.hpp>
@@ -18,16 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view first_line = "// ridge learn ";
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return lines;
-}
 
 Status no_course(const fs::path& file, const std::string& why) {
   return Status::error(Code::io, fmt::format("learn: {}: {}", file.string(), why));
@@ -63,7 +54,7 @@ Result<Course> load_course() {
   const auto index = read_file(folder / "index.txt");
   if (!index) return no_course(folder / "index.txt", "it cannot be read");
   Course course;
-  for (const std::string& name : lines_of(*index)) {
+  for (const std::string& name : text_lines(*index)) {
     if (name.empty()) continue;
     RIDGE_CLI_TAKE(exercise, read_exercise(folder / name, static_cast<int>(course.size()) + 1));
     course.push_back(std::move(exercise));
@@ -104,7 +95,7 @@ Result<Exercise> exercise_of(const Course& course, const std::string& file) {
 std::string opening_comment(const std::string& program) {
   std::string text;
   bool is_first = true;
-  for (const std::string& line : lines_of(program)) {
+  for (const std::string& line : text_lines(program)) {
     if (!line.starts_with("//")) break;
     if (!std::exchange(is_first, false) && (line.size() > 3 || !text.empty()))
       text += line.substr(std::min<std::size_t>(line.size(), 3)) + "\n";
@@ -114,7 +105,7 @@ std::string opening_comment(const std::string& program) {
 
 std::vector<std::string> hints_of(const Exercise& exercise) {
   std::vector<std::string> hints;
-  for (const std::string& line : lines_of(read_file(exercise.folder / "hints.md").value_or(""))) {
+  for (const std::string& line : text_lines(read_file(exercise.folder / "hints.md").value_or(""))) {
     const std::string number = fmt::format("{}. ", hints.size() + 1);
     if (line.starts_with(number)) hints.push_back(line.substr(number.size()));
     else if (!hints.empty() && line.find_first_not_of(' ') != line.npos) hints.back() += "\n" + line;
