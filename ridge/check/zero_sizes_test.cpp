@@ -19,8 +19,8 @@ void PrintTo(const CaseBook* book, std::ostream* out) { *out << book->op; }
 
 namespace {
 
-// The book's cases with one or two sizes of 0, each once. alike: of the cases that differ in nothing but other sizes and
-// fills only the one of the least sizes, which costs the least.
+// The book's cases with one or two sizes of 0, each once. alike: of the cases that differ only in other sizes and fills
+// the one of the least sizes, which costs the least.
 std::vector<Case> zeroed(const CaseBook& book, bool alike) {
   std::vector<Case> cases;
   std::map<std::string, std::size_t> seen;  // the place in `cases`
