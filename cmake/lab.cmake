@@ -68,12 +68,14 @@ file(CONFIGURE OUTPUT ${RIDGE_LAB_FOLDER}/sources CONTENT "${PROJECT_SOURCE_DIR}
 add_custom_target(ridge_lab DEPENDS ridge_lab_run ridge_lab_trace ridge_lab_bounds ridge_lab_race)
 
 if(RIDGE_TESTS)
-  add_executable(lab_test ${lab}/translate_test.cpp ${lab}/translate.cpp ${lab}/tokens.cpp ${lab}/runtime_api_test.cpp
-    ${lab}/device_names_test.cpp)
+  add_executable(lab_test ${lab}/translate_test.cpp ${lab}/translate.cpp ${lab}/timed_test.cpp ${lab}/timed.cpp
+    ${lab}/launch_text.cpp ${lab}/source_text.cpp ${lab}/tokens.cpp ${lab}/measured_test.cpp ${lab}/measured.cpp
+    ${lab}/runtime_api_test.cpp ${lab}/device_names_test.cpp)
   ridge_test_options(lab_test)
   ridge_cpu_kernels(lab_test ${lab}/cooperative_groups_test.cu ${lab}/wmma_test.cu ${lab}/async_test.cu ${lab}/ptx_test.cu)
   target_include_directories(lab_test PRIVATE ${PROJECT_SOURCE_DIR} ${lab}/include)
-  target_link_libraries(lab_test PRIVATE ridge_lab_run GTest::gtest_main Threads::Threads ${CMAKE_DL_LIBS})
+  target_link_libraries(lab_test PRIVATE ridge_lab_run GTest::gtest_main nlohmann_json::nlohmann_json
+    Threads::Threads ${CMAKE_DL_LIBS})
   add_test(NAME lab COMMAND lab_test)
   set_tests_properties(lab PROPERTIES LABELS cpu)
 endif()

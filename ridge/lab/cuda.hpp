@@ -13,6 +13,13 @@
 // This needs the runtime's:
 #include <ridge/lab/launch.hpp>
 
+// Before the program's own static objects, which may call CUDA in their constructors and destructors.
+namespace ridge::lab {
+[[maybe_unused]] static const struct ReportAtEnd {
+  ReportAtEnd() { report_at_end(); }
+} report_at_end_of_file;
+}  // namespace ridge::lab
+
 // The file is compiled once, for the CPU alone, so its kernels need no linkage of their own; constants and variables
 // of the device are ordinary ones.
 #undef __global__

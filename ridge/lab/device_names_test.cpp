@@ -181,6 +181,30 @@ TEST(LabNames, PartsOfWords) {
   EXPECT_EQ(__viaddmax_s16x2(0x00017fffu, 0x00010001u, 0xffff0000u), 0x00020000u);
 }
 
+TEST(LabNames, TheGreaterOfTwoAndWhichItIs) {
+  bool is_first = false, high = false, low = false;
+  for (const int a : {-5, 0, 7})
+    for (const int b : {-5, 0, 7}) {
+      const auto u = static_cast<unsigned>(a), v = static_cast<unsigned>(b);
+      EXPECT_EQ(__vibmax_s32(a, b, &is_first), std::max(a, b));
+      EXPECT_EQ(is_first, a >= b);
+      EXPECT_EQ(__vibmin_s32(a, b, &is_first), std::min(a, b));
+      EXPECT_EQ(is_first, a <= b);
+      EXPECT_EQ(__vibmax_u32(u, v, &is_first), std::max(u, v));
+      EXPECT_EQ(is_first, u >= v);
+      EXPECT_EQ(__vibmin_u32(u, v, &is_first), std::min(u, v));
+      EXPECT_EQ(is_first, u <= v);
+    }
+  EXPECT_EQ(__vibmax_s16x2(0xffff0003u, 0x00010003u, &high, &low), 0x00010003u);
+  EXPECT_TRUE(!high && low);
+  EXPECT_EQ(__vibmin_s16x2(0xffff0004u, 0x00010003u, &high, &low), 0xffff0003u);
+  EXPECT_TRUE(high && !low);
+  EXPECT_EQ(__vibmax_u16x2(0xffff0003u, 0x00010004u, &high, &low), 0xffff0004u);
+  EXPECT_TRUE(high && !low);
+  EXPECT_EQ(__vibmin_u16x2(0xffff0003u, 0x00010004u, &high, &low), 0x00010003u);
+  EXPECT_TRUE(!high && low);
+}
+
 // ---- rounding modes ----------------------------------------------------------------------------------------------
 // f in the processor's rounding mode. Volatile operands keep the computation between the two changes of the mode.
 template <class T, class F> T by_processor(int mode, F f, T a, T b, T c) {

@@ -42,6 +42,22 @@ template <class Part, bool Relu> unsigned min_of_three(unsigned a, unsigned b, u
   const unsigned least = by_parts<Part>(by_parts<Part>(a, b, less), c, less);
   return Relu ? by_parts<Part>(least, 0, [](Part x, Part y) { return x < y ? y : x; }) : least;
 }
+// The greater or lesser of two, and whether it is the first one (of equals, both are).
+template <class T> T max_and_which(T a, T b, bool* is_first) {
+  *is_first = a >= b;
+  return a >= b ? a : b;
+}
+template <class T> T min_and_which(T a, T b, bool* is_first) {
+  *is_first = a <= b;
+  return a <= b ? a : b;
+}
+template <class Half, class F> unsigned halves_and_which(unsigned a, unsigned b, bool* high, bool* low, F f) {
+  const auto at = [&](int shift, bool* is_first) {
+    const Half chosen = f(static_cast<Half>(a >> shift), static_cast<Half>(b >> shift), is_first);
+    return static_cast<unsigned>(static_cast<unsigned short>(chosen)) << shift;
+  };
+  return at(16, high) | at(0, low);
+}
 template <class Part> unsigned sum_by_parts(unsigned a, unsigned b) {
   return by_parts<std::make_unsigned_t<Part>>(a, b, [](unsigned x, unsigned y) { return x + y; });
 }
@@ -361,4 +377,24 @@ inline unsigned __vimin3_u16x2(unsigned a, unsigned b, unsigned c) {
 }
 inline unsigned __viaddmin_u16x2(unsigned a, unsigned b, unsigned c) {
   return ridge::lab::min_of_sum<unsigned short, false>(a, b, c);
+}
+
+// The greater or lesser of two, with the question whether that is the first one.
+inline int __vibmax_s32(int a, int b, bool* pred) { return ridge::lab::max_and_which(a, b, pred); }
+inline int __vibmin_s32(int a, int b, bool* pred) { return ridge::lab::min_and_which(a, b, pred); }
+inline unsigned __vibmax_u32(unsigned a, unsigned b, bool* pred) { return ridge::lab::max_and_which(a, b, pred); }
+inline unsigned __vibmin_u32(unsigned a, unsigned b, bool* pred) { return ridge::lab::min_and_which(a, b, pred); }
+inline unsigned __vibmax_s16x2(unsigned a, unsigned b, bool* pred_hi, bool* pred_lo) {
+  return ridge::lab::halves_and_which<short>(a, b, pred_hi, pred_lo, ridge::lab::max_and_which<short>);
+}
+inline unsigned __vibmin_s16x2(unsigned a, unsigned b, bool* pred_hi, bool* pred_lo) {
+  return ridge::lab::halves_and_which<short>(a, b, pred_hi, pred_lo, ridge::lab::min_and_which<short>);
+}
+inline unsigned __vibmax_u16x2(unsigned a, unsigned b, bool* pred_hi, bool* pred_lo) {
+  return ridge::lab::halves_and_which<unsigned short>(a, b, pred_hi, pred_lo,
+                                                      ridge::lab::max_and_which<unsigned short>);
+}
+inline unsigned __vibmin_u16x2(unsigned a, unsigned b, bool* pred_hi, bool* pred_lo) {
+  return ridge::lab::halves_and_which<unsigned short>(a, b, pred_hi, pred_lo,
+                                                      ridge::lab::min_and_which<unsigned short>);
 }

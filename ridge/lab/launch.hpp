@@ -4,10 +4,29 @@
 #include <ridge/lab/runtime_api.hpp>
 #include <ridge/lab/session.hpp>
 
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
+// A kernel's name that a macro has pasted together.
+#define RIDGE_LAB_LITERAL(...) #__VA_ARGS__
+
 namespace ridge::lab {
+
+// A literal 0 among the arguments: an integer, or a null pointer where the kernel takes no integer.
+struct Zero {
+  constexpr operator int() const { return 0; }
+  template <class T> constexpr operator T*() const { return nullptr; }
+};
+template <class T> constexpr bool is_zero = std::is_same_v<std::remove_cvref_t<T>, Zero>;
+template <class T> using IntegerOr = std::conditional_t<is_zero<T>, int, T>;
+
+// The type of the n-th parameter, which an argument in braces has.
+template <std::size_t N, class Function> struct ParameterOf;
+template <std::size_t N, class... P> struct ParameterOf<N, void(P...)> : std::tuple_element<N, std::tuple<P...>> {};
+template <std::size_t N, class Kernel>
+using Parameter =
+    std::remove_cvref_t<typename ParameterOf<N, std::remove_pointer_t<std::remove_cvref_t<Kernel>>>::type>;
 
 // kernel<<<grid, block, shared, stream>>>(arguments): Launch(site, grid, block, shared, stream).run(kernel,
 // arguments...). The arguments are evaluated once, and copied, as CUDA does. `kernel` is a function that calls the
@@ -18,6 +37,14 @@ class Launch {
       : site_(site), config_{.grid = grid, .block = block, .smem = shared, .stream = stream} {}
 
   template <class Kernel, class... Arguments> void run(Kernel kernel, Arguments&&... arguments) const {
+    if constexpr ((is_zero<Arguments> || ...) &&
+                  std::is_invocable_v<const Kernel&, const std::decay_t<IntegerOr<Arguments>>&...>)
+      run_with(kernel, IntegerOr<Arguments&&>(arguments)...);
+    else run_with(kernel, std::forward<Arguments>(arguments)...);
+  }
+
+ private:
+  template <class Kernel, class... Arguments> void run_with(Kernel kernel, Arguments&&... arguments) const {
     if (!in_kernel()) check_pointers(arguments...);
     if constexpr (std::is_invocable_v<const Kernel&, const std::decay_t<Arguments>&...>) {
       start([kernel, ... given = std::decay_t<Arguments>(std::forward<Arguments>(arguments))] { kernel(given...); });
@@ -26,7 +53,6 @@ class Launch {
     }
   }
 
- private:
   // Pointers to the host's memory are another machine's to a device.
   template <class... Arguments> void check_pointers(const Arguments&... arguments) const {
     int number = 0;

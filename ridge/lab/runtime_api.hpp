@@ -3,9 +3,10 @@
 // Every call happens at once: streams are ordered as the host's program is, and an event's time is the device's
 // predicted one (session.hpp). A call that breaks a rule which a device would not report, or would report without
 // saying where, is told as a sentence with its line. So functions take their caller's line as a last argument that
-// programs do not give.
+// programs do not give; those that programs also call by their pointers take it with the first (placed.hpp).
 #pragma once
 #include <ridge/lab/memory.hpp>
+#include <ridge/lab/placed.hpp>
 #include <ridge/lab/runtime_types.hpp>
 #include <ridge/lab/session.hpp>
 
@@ -33,12 +34,12 @@ cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned flags = 0,
 cudaError_t cudaMallocPitch(void** memory, std::size_t* pitch, std::size_t width, std::size_t height,
                             ridge::lab::Place at = ridge::lab::Place::current());
 cudaError_t cudaMalloc3D(cudaPitchedPtr*, cudaExtent, ridge::lab::Place at = ridge::lab::Place::current());
-cudaError_t cudaFree(void*, ridge::lab::Place at = ridge::lab::Place::current());
-cudaError_t cudaFreeAsync(void*, cudaStream_t, ridge::lab::Place at = ridge::lab::Place::current());
-cudaError_t cudaFreeHost(void*, ridge::lab::Place at = ridge::lab::Place::current());
+cudaError_t cudaFree(ridge::lab::Placed<void*>);
+cudaError_t cudaFreeAsync(ridge::lab::Placed<void*>, cudaStream_t);
+cudaError_t cudaFreeHost(ridge::lab::Placed<void*>);
 cudaError_t cudaHostRegister(void*, std::size_t bytes, unsigned flags = 0,
                              ridge::lab::Place at = ridge::lab::Place::current());
-cudaError_t cudaHostUnregister(void*, ridge::lab::Place at = ridge::lab::Place::current());
+cudaError_t cudaHostUnregister(ridge::lab::Placed<void*>);
 cudaError_t cudaHostGetDevicePointer(void** on_device, void* host, unsigned flags = 0,
                                      ridge::lab::Place at = ridge::lab::Place::current());
 cudaError_t cudaHostGetFlags(unsigned* flags, void* host);
@@ -99,10 +100,9 @@ cudaError_t cudaHostGetDevicePointer(T** on_device, void* host, unsigned flags =
 }
 
 // ---- copies and fills --------------------------------------------------------------------------------------------
-cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
-                       ridge::lab::Place at = ridge::lab::Place::current());
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind, cudaStream_t = nullptr,
-                            ridge::lab::Place at = ridge::lab::Place::current());
+cudaError_t cudaMemcpy(ridge::lab::Placed<void*> to, const void* from, std::size_t bytes, cudaMemcpyKind);
+cudaError_t cudaMemcpyAsync(ridge::lab::Placed<void*> to, const void* from, std::size_t bytes, cudaMemcpyKind,
+                            cudaStream_t = nullptr);
 cudaError_t cudaMemcpy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t width,
                          std::size_t height, cudaMemcpyKind, ridge::lab::Place at = ridge::lab::Place::current());
 cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
@@ -115,9 +115,8 @@ cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_d
                            ridge::lab::Place at = ridge::lab::Place::current());
 cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, std::size_t bytes,
                                 cudaStream_t = nullptr, ridge::lab::Place at = ridge::lab::Place::current());
-cudaError_t cudaMemset(void*, int value, std::size_t bytes, ridge::lab::Place at = ridge::lab::Place::current());
-cudaError_t cudaMemsetAsync(void*, int value, std::size_t bytes, cudaStream_t = nullptr,
-                            ridge::lab::Place at = ridge::lab::Place::current());
+cudaError_t cudaMemset(ridge::lab::Placed<void*>, int value, std::size_t bytes);
+cudaError_t cudaMemsetAsync(ridge::lab::Placed<void*>, int value, std::size_t bytes, cudaStream_t = nullptr);
 cudaError_t cudaMemset2D(void*, std::size_t pitch, int value, std::size_t width, std::size_t height,
                          ridge::lab::Place at = ridge::lab::Place::current());
 cudaError_t cudaMemset2DAsync(void*, std::size_t pitch, int value, std::size_t width, std::size_t height,
@@ -178,14 +177,14 @@ template <class T> cudaError_t cudaGetSymbolSize(std::size_t* bytes, const T& sy
 }
 
 // ---- streams -----------------------------------------------------------------------------------------------------
-cudaError_t cudaStreamCreate(cudaStream_t*, ridge::lab::Place at = ridge::lab::Place::current());
+cudaError_t cudaStreamCreate(ridge::lab::Placed<cudaStream_t*>);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t*, unsigned flags,
                                       ridge::lab::Place at = ridge::lab::Place::current());
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t*, unsigned flags, int priority,
                                          ridge::lab::Place at = ridge::lab::Place::current());
-cudaError_t cudaStreamDestroy(cudaStream_t, ridge::lab::Place at = ridge::lab::Place::current());
-cudaError_t cudaStreamSynchronize(cudaStream_t, ridge::lab::Place at = ridge::lab::Place::current());
-cudaError_t cudaStreamQuery(cudaStream_t, ridge::lab::Place at = ridge::lab::Place::current());
+cudaError_t cudaStreamDestroy(ridge::lab::Placed<cudaStream_t>);
+cudaError_t cudaStreamSynchronize(ridge::lab::Placed<cudaStream_t>);
+cudaError_t cudaStreamQuery(ridge::lab::Placed<cudaStream_t>);
 cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned flags = 0,
                                 ridge::lab::Place at = ridge::lab::Place::current());
 cudaError_t cudaStreamGetFlags(cudaStream_t, unsigned* flags, ridge::lab::Place at = ridge::lab::Place::current());
@@ -205,11 +204,11 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t*, unsigned flags, ridge::lab::P
 cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t = nullptr, ridge::lab::Place at = ridge::lab::Place::current());
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t, cudaStream_t = nullptr, unsigned flags = 0,
                                      ridge::lab::Place at = ridge::lab::Place::current());
-cudaError_t cudaEventSynchronize(cudaEvent_t, ridge::lab::Place at = ridge::lab::Place::current());
-cudaError_t cudaEventQuery(cudaEvent_t, ridge::lab::Place at = ridge::lab::Place::current());
+cudaError_t cudaEventSynchronize(ridge::lab::Placed<cudaEvent_t>);
+cudaError_t cudaEventQuery(ridge::lab::Placed<cudaEvent_t>);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to,
                                  ridge::lab::Place at = ridge::lab::Place::current());
-cudaError_t cudaEventDestroy(cudaEvent_t, ridge::lab::Place at = ridge::lab::Place::current());
+cudaError_t cudaEventDestroy(ridge::lab::Placed<cudaEvent_t>);
 
 // ---- graphs: refused ---------------------------------------------------------------------------------------------
 cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode = cudaStreamCaptureModeGlobal,
@@ -224,15 +223,15 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t*, cudaGraph_t, cudaGraphNode_t*
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t*, cudaGraph_t, unsigned long long flags = 0,
                                           ridge::lab::Place at = ridge::lab::Place::current());
 cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t, ridge::lab::Place at = ridge::lab::Place::current());
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t, ridge::lab::Place at = ridge::lab::Place::current());
-cudaError_t cudaGraphDestroy(cudaGraph_t, ridge::lab::Place at = ridge::lab::Place::current());
+cudaError_t cudaGraphExecDestroy(ridge::lab::Placed<cudaGraphExec_t>);
+cudaError_t cudaGraphDestroy(ridge::lab::Placed<cudaGraph_t>);
 
 // ---- the device --------------------------------------------------------------------------------------------------
-cudaError_t cudaDeviceSynchronize(ridge::lab::Place at = ridge::lab::Place::current());
+cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaDeviceReset(ridge::lab::Place at = ridge::lab::Place::current());
-cudaError_t cudaThreadSynchronize(ridge::lab::Place at = ridge::lab::Place::current());  // its name before CUDA 4
-cudaError_t cudaThreadExit(ridge::lab::Place at = ridge::lab::Place::current());         // as cudaDeviceReset
-cudaError_t cudaSetDevice(int device, ridge::lab::Place at = ridge::lab::Place::current());
+cudaError_t cudaThreadSynchronize();                                              // its name before CUDA 4
+cudaError_t cudaThreadExit(ridge::lab::Place at = ridge::lab::Place::current());  // as cudaDeviceReset
+cudaError_t cudaSetDevice(ridge::lab::Placed<int> device);
 cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaSetDeviceFlags(unsigned flags);

@@ -6,6 +6,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -64,6 +66,35 @@ TEST_F(RuntimeApi, NamesErrors) {
   EXPECT_STREQ(cudaGetErrorString(cudaSuccess), "no error");
   EXPECT_STREQ(cudaGetErrorString(cudaErrorInvalidValue), "invalid argument");
   EXPECT_STREQ(cudaGetErrorName(static_cast<cudaError_t>(12345)), "unrecognized error code");
+}
+
+// ---- pointers to functions ---------------------------------------------------------------------------------------
+
+TEST_F(RuntimeApi, FunctionsMayBeCalledByTheirPointers) {
+  struct Owner {
+    float* p;
+    operator float*() const { return p; }
+  };
+  float *first = nullptr, *second = nullptr, *third = nullptr;
+  for (float** p : {&first, &second, &third}) ASSERT_EQ(cudaMalloc(p, 4), cudaSuccess);
+  { const std::unique_ptr<float, decltype(&cudaFree)> owner(first, &cudaFree); }
+  { const std::shared_ptr<float> owner(second, cudaFree); }
+  EXPECT_EQ(cudaFree(Owner{third}), cudaSuccess);
+  expect_misuse(cudaErrorInvalidValue, "freed already", [&] { return [](void* p) { return cudaFree(p); }(third); });
+  const std::function<cudaError_t(void*)> free = cudaFree;
+  EXPECT_EQ(free(nullptr), cudaSuccess);
+  EXPECT_EQ(cudaFree(0), cudaSuccess);
+  EXPECT_EQ(cudaFree(NULL), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(0), cudaSuccess);
+  const std::function<cudaError_t()> wait = cudaDeviceSynchronize;
+  EXPECT_EQ(wait(), cudaSuccess);
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(std::invoke(cudaStreamCreate, &stream), cudaSuccess);
+  { const std::unique_ptr<CUstream_st, decltype(&cudaStreamDestroy)> owner(stream, cudaStreamDestroy); }
+  const int x = 3;
+  int y = 0;
+  EXPECT_EQ(std::invoke(cudaMemcpy, &y, &x, sizeof x, cudaMemcpyHostToHost), cudaSuccess);
+  EXPECT_EQ(y, 3);
 }
 
 // ---- copies ------------------------------------------------------------------------------------------------------

@@ -5,13 +5,13 @@ using namespace ridge::lab;
 
 // ---- copies ------------------------------------------------------------------------------------------------------
 
-cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, Place at) {
-  return copy("cudaMemcpy", to, from, {bytes}, kind, at);
+cudaError_t cudaMemcpy(Placed<void*> to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  return copy("cudaMemcpy", to.value, from, {bytes}, kind, to.at);
 }
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream,
-                            Place at) {
-  RIDGE_LAB_TRY(check_stream("cudaMemcpyAsync", stream, at));
-  return copy("cudaMemcpyAsync", to, from, {bytes}, kind, at);
+cudaError_t cudaMemcpyAsync(Placed<void*> to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  RIDGE_LAB_TRY(check_stream("cudaMemcpyAsync", stream, to.at));
+  return copy("cudaMemcpyAsync", to.value, from, {bytes}, kind, to.at);
 }
 cudaError_t cudaMemcpy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t width,
                          std::size_t height, cudaMemcpyKind kind, Place at) {
@@ -57,12 +57,12 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int f
 
 // ---- fills -------------------------------------------------------------------------------------------------------
 
-cudaError_t cudaMemset(void* to, int value, std::size_t bytes, Place at) {
-  return fill("cudaMemset", to, bytes, value, bytes, 1, at);
+cudaError_t cudaMemset(Placed<void*> to, int value, std::size_t bytes) {
+  return fill("cudaMemset", to.value, bytes, value, bytes, 1, to.at);
 }
-cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream, Place at) {
-  RIDGE_LAB_TRY(check_stream("cudaMemsetAsync", stream, at));
-  return fill("cudaMemsetAsync", to, bytes, value, bytes, 1, at);
+cudaError_t cudaMemsetAsync(Placed<void*> to, int value, std::size_t bytes, cudaStream_t stream) {
+  RIDGE_LAB_TRY(check_stream("cudaMemsetAsync", stream, to.at));
+  return fill("cudaMemsetAsync", to.value, bytes, value, bytes, 1, to.at);
 }
 cudaError_t cudaMemset2D(void* to, std::size_t pitch, int value, std::size_t width, std::size_t height, Place at) {
   return fill("cudaMemset2D", to, pitch, value, width, height, at);

@@ -14,15 +14,15 @@ static cudaError_t check_device(const char* call, int number, Place at) {
 
 // ---- waiting and choosing ----------------------------------------------------------------------------------------
 
-cudaError_t cudaDeviceSynchronize(Place) { return device_error(); }
-cudaError_t cudaThreadSynchronize(Place at) { return cudaDeviceSynchronize(at); }
+cudaError_t cudaDeviceSynchronize() { return device_error(); }
+cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
 cudaError_t cudaDeviceReset(Place at) {
   release_device_memory("cudaDeviceReset", at);
   return device_error();
 }
 cudaError_t cudaThreadExit(Place at) { return cudaDeviceReset(at); }
 
-cudaError_t cudaSetDevice(int number, Place at) { return check_device("cudaSetDevice", number, at); }
+cudaError_t cudaSetDevice(Placed<int> number) { return check_device("cudaSetDevice", number.value, number.at); }
 cudaError_t cudaGetDevice(int* number) {
   *number = 0;
   return cudaSuccess;

@@ -20,8 +20,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t* graph, Place) {
   if (graph) *graph = nullptr;
   return fail(cudaErrorNotSupported);
 }
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t, Place) { return fail(cudaErrorNotSupported); }
-cudaError_t cudaGraphDestroy(cudaGraph_t, Place) { return fail(cudaErrorNotSupported); }
+cudaError_t cudaGraphExecDestroy(Placed<cudaGraphExec_t>) { return fail(cudaErrorNotSupported); }
+cudaError_t cudaGraphDestroy(Placed<cudaGraph_t>) { return fail(cudaErrorNotSupported); }
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
   *status = cudaStreamCaptureStatusNone;

@@ -32,6 +32,20 @@ std::size_t most_allowed_shared_bytes() {
   return most;
 }
 
+static std::map<const void*, LaunchOfPointer>& entered() {
+  static auto& all = *new std::map<const void*, LaunchOfPointer>;
+  return all;
+}
+void enter_kernel(const void* kernel, LaunchOfPointer launch) {
+  std::lock_guard hold(lock);
+  entered()[kernel] = launch;
+}
+LaunchOfPointer find_kernel(const void* kernel) {
+  std::lock_guard hold(lock);
+  const auto found = entered().find(kernel);
+  return found == entered().end() ? nullptr : found->second;
+}
+
 cudaError_t set_kernel_attribute(const void* kernel, cudaFuncAttribute attribute, int value, Place at) {
   if (!kernel) return misuse(cudaErrorInvalidDeviceFunction, at, "cudaFuncSetAttribute: the kernel is null");
   if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;  // hints

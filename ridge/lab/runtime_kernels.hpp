@@ -20,6 +20,10 @@ cudaError_t set_kernel_attribute(const void* kernel, cudaFuncAttribute, int valu
 cudaError_t kernel_attributes(cudaFuncAttributes*, const void* kernel);
 cudaError_t resident_blocks(int* blocks, int threads, std::size_t shared, Place);
 cudaError_t refuse_launch(const char* call, const char* reason, Place);
+// How a kernel is launched of which only the address is given; null: of one that nobody has entered.
+using LaunchOfPointer = void (*)(const void* kernel, void** arguments, const simt::Config&, Place);
+void enter_kernel(const void* kernel, LaunchOfPointer);
+LaunchOfPointer find_kernel(const void* kernel);
 // The error that a launch just made, or the sticky one; `before` is peek_error() from before the launch.
 cudaError_t error_of_launch(int before);
 
@@ -78,7 +82,8 @@ cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, K kernel, 
 }
 
 // ---- launches by function ----------------------------------------------------------------------------------------
-// Only with the kernel itself: its type says what the arguments are.
+// The kernel's type says what the arguments are. Of a pointer to void it is known if the kernel's name was cast to it,
+// since the translator makes that tell it (known).
 namespace ridge::lab {
 // The launch ends before the arguments do, so each thread of the kernel may read them where they are.
 template <class... P, std::size_t... I>
@@ -91,6 +96,16 @@ void launch_with(void (*kernel)(P...), void** arguments, std::index_sequence<I..
           .bytes = sizeof job,
           .kernel = reinterpret_cast<const void*>(kernel)});
 }
+
+template <class... P> auto known(void (*kernel)(P...)) {
+  using Kernel = void (*)(P...);
+  enter_kernel(reinterpret_cast<const void*>(kernel),
+               [](const void* pointer, void** arguments, const simt::Config& config, Place at) {
+                 launch_with(reinterpret_cast<Kernel>(const_cast<void*>(pointer)), arguments,
+                             std::index_sequence_for<P...>{}, config, at);
+               });
+  return kernel;
+}
 }  // namespace ridge::lab
 
 template <class... P>
@@ -101,9 +116,18 @@ cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void**
                           {.grid = grid, .block = block, .smem = shared, .stream = stream}, at);
   return ridge::lab::error_of_launch(before);
 }
-inline cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, std::size_t = 0, cudaStream_t = nullptr,
+inline cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments, std::size_t shared = 0,
+                                    cudaStream_t stream = nullptr,
                                     ridge::lab::Place at = ridge::lab::Place::current()) {
-  return ridge::lab::refuse_launch("cudaLaunchKernel", "give it the kernel itself, not a pointer to void", at);
+  const int before = ridge::lab::peek_error();
+  const ridge::lab::LaunchOfPointer launch = ridge::lab::find_kernel(kernel);
+  if (!launch)
+    return ridge::lab::refuse_launch("cudaLaunchKernel",
+                                     "which kernel's this pointer is was not to be seen: give it the kernel itself, or "
+                                     "cast the kernel's name to a pointer in the file that defines it",
+                                     at);
+  launch(kernel, arguments, {.grid = grid, .block = block, .smem = shared, .stream = stream}, at);
+  return ridge::lab::error_of_launch(before);
 }
 template <class K>
 cudaError_t cudaLaunchCooperativeKernel(K, dim3, dim3, void**, std::size_t = 0, cudaStream_t = nullptr,

@@ -58,10 +58,12 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr* memory, cudaExtent extent, Place at) {
   memory->ysize = extent.height;
   return cudaMallocPitch(&memory->ptr, &memory->pitch, extent.width, extent.height * extent.depth, at);
 }
-cudaError_t cudaFree(void* p, Place at) { return give(p, MemoryKind::device, MemoryKind::managed, "cudaFree", at); }
-cudaError_t cudaFreeAsync(void* p, cudaStream_t stream, Place at) {
-  RIDGE_LAB_TRY(check_stream("cudaFreeAsync", stream, at));
-  return give(p, MemoryKind::device, MemoryKind::device, "cudaFreeAsync", at);
+cudaError_t cudaFree(Placed<void*> p) {
+  return give(p.value, MemoryKind::device, MemoryKind::managed, "cudaFree", p.at);
+}
+cudaError_t cudaFreeAsync(Placed<void*> p, cudaStream_t stream) {
+  RIDGE_LAB_TRY(check_stream("cudaFreeAsync", stream, p.at));
+  return give(p.value, MemoryKind::device, MemoryKind::device, "cudaFreeAsync", p.at);
 }
 
 // ---- the host's memory -------------------------------------------------------------------------------------------
@@ -72,8 +74,8 @@ cudaError_t cudaMallocHost(void** memory, std::size_t bytes, unsigned, Place at)
 cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned, Place at) {
   return take(MemoryKind::pinned, memory, bytes, "cudaHostAlloc", at);
 }
-cudaError_t cudaFreeHost(void* p, Place at) {
-  return give(p, MemoryKind::pinned, MemoryKind::pinned, "cudaFreeHost", at);
+cudaError_t cudaFreeHost(Placed<void*> p) {
+  return give(p.value, MemoryKind::pinned, MemoryKind::pinned, "cudaFreeHost", p.at);
 }
 cudaError_t cudaHostRegister(void* p, std::size_t bytes, unsigned, Place at) {
   if (!p || bytes == 0) return misuse(cudaErrorInvalidValue, at, "cudaHostRegister of no memory");
@@ -85,9 +87,10 @@ cudaError_t cudaHostRegister(void* p, std::size_t bytes, unsigned, Place at) {
   enter_memory(MemoryKind::registered, p, bytes, "cudaHostRegister", at);
   return cudaSuccess;
 }
-cudaError_t cudaHostUnregister(void* p, Place at) {
-  const std::string wrong = release(p, MemoryKind::registered, MemoryKind::registered, "cudaHostUnregister", at);
-  return wrong.empty() ? cudaSuccess : misuse(cudaErrorHostMemoryNotRegistered, at, wrong);
+cudaError_t cudaHostUnregister(Placed<void*> p) {
+  const std::string wrong =
+      release(p.value, MemoryKind::registered, MemoryKind::registered, "cudaHostUnregister", p.at);
+  return wrong.empty() ? cudaSuccess : misuse(cudaErrorHostMemoryNotRegistered, p.at, wrong);
 }
 // The device uses the host's addresses.
 cudaError_t cudaHostGetDevicePointer(void** on_device, void* host, unsigned, Place at) {

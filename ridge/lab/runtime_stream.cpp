@@ -81,25 +81,25 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
   *stream = streams().make({flags, priority > 0 ? 0 : priority < greatest_priority ? greatest_priority : priority});
   return cudaSuccess;
 }
-cudaError_t cudaStreamCreate(cudaStream_t* stream, Place at) {
-  return cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0, at);
+cudaError_t cudaStreamCreate(Placed<cudaStream_t*> stream) {
+  return cudaStreamCreateWithPriority(stream.value, cudaStreamDefault, 0, stream.at);
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags, Place at) {
   return cudaStreamCreateWithPriority(stream, flags, 0, at);
 }
-cudaError_t cudaStreamDestroy(cudaStream_t stream, Place at) {
+cudaError_t cudaStreamDestroy(Placed<cudaStream_t> stream) {
   RIDGE_LAB_TRY(device_error());
-  if (streams().destroy(stream)) return cudaSuccess;
-  return misuse(cudaErrorInvalidResourceHandle, at,
+  if (streams().destroy(stream.value)) return cudaSuccess;
+  return misuse(cudaErrorInvalidResourceHandle, stream.at,
                 "cudaStreamDestroy: the stream was not created, or is destroyed already");
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t stream, Place at) {
+cudaError_t cudaStreamSynchronize(Placed<cudaStream_t> stream) {
   RIDGE_LAB_TRY(device_error());
-  return check_stream("cudaStreamSynchronize", stream, at);
+  return check_stream("cudaStreamSynchronize", stream.value, stream.at);
 }
-cudaError_t cudaStreamQuery(cudaStream_t stream, Place at) {
+cudaError_t cudaStreamQuery(Placed<cudaStream_t> stream) {
   RIDGE_LAB_TRY(device_error());
-  return check_stream("cudaStreamQuery", stream, at);
+  return check_stream("cudaStreamQuery", stream.value, stream.at);
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned, Place at) {
   RIDGE_LAB_TRY(device_error());
@@ -169,13 +169,13 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream, Place at) {
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned, Place at) {
   return cudaEventRecord(event, stream, at);
 }
-cudaError_t cudaEventSynchronize(cudaEvent_t event, Place at) {
+cudaError_t cudaEventSynchronize(Placed<cudaEvent_t> event) {
   RIDGE_LAB_TRY(device_error());
-  return check_event("cudaEventSynchronize", event, at);
+  return check_event("cudaEventSynchronize", event.value, event.at);
 }
-cudaError_t cudaEventQuery(cudaEvent_t event, Place at) {
+cudaError_t cudaEventQuery(Placed<cudaEvent_t> event) {
   RIDGE_LAB_TRY(device_error());
-  return check_event("cudaEventQuery", event, at);
+  return check_event("cudaEventQuery", event.value, event.at);
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to, Place at) {
   RIDGE_LAB_TRY(device_error());
@@ -192,9 +192,9 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEven
   *milliseconds = static_cast<float>((to->us - from->us) / 1e3);
   return cudaSuccess;
 }
-cudaError_t cudaEventDestroy(cudaEvent_t event, Place at) {
+cudaError_t cudaEventDestroy(Placed<cudaEvent_t> event) {
   RIDGE_LAB_TRY(device_error());
-  if (events().destroy(event)) return cudaSuccess;
-  return misuse(cudaErrorInvalidResourceHandle, at,
+  if (events().destroy(event.value)) return cudaSuccess;
+  return misuse(cudaErrorInvalidResourceHandle, event.at,
                 "cudaEventDestroy: the event was not created, or is destroyed already");
 }

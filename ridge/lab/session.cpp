@@ -10,6 +10,7 @@
 #include <ridge/simt/trace/symbols.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -236,18 +237,28 @@ class Session {
   std::vector<std::function<void()>> launched_;
 };
 
-// Never destroyed, since a program's own static objects may still launch at its end. Made when main() runs, so that at
-// the end it is finished before the trace's static objects are destroyed.
+// Null until something is asked of it. Never destroyed, since a program's own static objects may still launch at its
+// end.
+constinit std::atomic<Session*> made{nullptr};
+
 Session& session() {
   static Session& the_session = *[] {
-    auto* made = new Session;
-    std::atexit([] { session().finish(); });
-    return made;
+    report_at_end();
+    auto* const session = new Session;
+    made = session;
+    return session;
   }();
   return the_session;
 }
 
 }  // namespace
+
+void report_at_end() {
+  static const int registered = std::atexit([] {
+    if (Session* const session = made) session->finish();
+  });
+  static_cast<void>(registered);
+}
 
 const DeviceInfo& device() { return session().device(); }
 double now_us() { return session().now_us(); }

@@ -35,6 +35,10 @@ struct LaunchSite {
   int line;
 };
 
+// From now on the report is written when the program ends, if it calls CUDA at all: after all static objects that are
+// made from now on have been destroyed, and so have freed their memory.
+void report_at_end();
+
 // Whether a kernel's thread calls. Its own launches run when the grid that they were launched from has ended.
 bool in_kernel();
 void launch_later(std::function<void()>);

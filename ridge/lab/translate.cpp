@@ -1,5 +1,6 @@
 #include <ridge/core/text.hpp>
-#include <ridge/lab/tokens.hpp>
+#include <ridge/lab/launch_text.hpp>
+#include <ridge/lab/source_text.hpp>
 #include <ridge/lab/translate.hpp>
 
 #include <algorithm>
@@ -34,101 +35,31 @@ constexpr std::array<Library, 16> libraries{{{"thrust/", "Thrust"},
 class Translator {
  public:
   Translator(std::string_view text, std::string file, FindInclude find_include)
-      : text_(text), file_(std::move(file)), find_include_(std::move(find_include)), tokens_(tokens_of(text)) {}
+      : source_(text, std::move(file)), find_include_(std::move(find_include)) {}
 
   Result<std::string> translate() {
+    find_kernels();
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       RIDGE_TRY(visit(i));
       if (!tokens_[i].in_directive) follow_braces(i);
     }
-    std::ranges::stable_sort(edits_, {}, &Edit::begin);
-    std::string result;
-    std::size_t done = 0;
-    for (const Edit& edit : edits_) {
-      if (edit.begin < done) continue;  // within what another one has replaced
-      result.append(text_.substr(done, edit.begin - done));
-      const std::string ends = line_ends(edit.begin, edit.end);
-      result += ends_directive(edit) ? ends + edit.with : edit.with + ends;
-      done = edit.end;
-    }
-    return result.append(text_.substr(done));
+    return source_.edited();
   }
 
  private:
-  // Text from begin to end is replaced. Line ends in it are kept.
-  struct Edit {
-    std::size_t begin = 0, end = 0;
-    std::string with;
-  };
-
-  // Whether the edit begins behind a directive on its line, which ends within the edit.
-  bool ends_directive(const Edit& edit) const {
-    const auto next = std::ranges::lower_bound(tokens_, edit.begin, {}, &Token::at);
-    if (next == tokens_.begin() || !std::prev(next)->in_directive) return false;
-    for (std::size_t i = edit.begin; i < edit.end; ++i)
-      if (text_[i] == '\n') return i == 0 || (text_[i - 1] != '\\' && text_.substr(i - 2, 2) != "\\\r");
-    return false;
-  }
-
   Status visit(std::size_t i) {
     const Token& t = tokens_[i];
     if (t.is("<<<")) return launch(i);
+    if (t.is("(")) kernel_cast(i);
     if (t.kind != Token::Kind::word) return {};
+    if (t.in_directive && i > 0 && tokens_[i - 1].begins_directive) follow_condition(t);
+    if (t.is("__global__") || t.is("__device__")) shared_.clear();  // another function
     if (t.is("extern") || t.is("__shared__")) return shared_array(i);
+    if (t.is("cudaLaunchKernel")) launch_by_function(i);
+    if (t.is("reinterpret_cast")) kernel_cast(i);
     if (t.is("asm") || t.is("__asm__") || t.is("__asm")) inline_assembly(i);
-    if (t.is("include") && i > 0 && tokens_[i - 1].begins_directive) return include(i);
+    if (t.is("include") && i > 0 && tokens_[i - 1].begins_directive) include(i);
     return {};
-  }
-
-  // ---- places -----------------------------------------------------------------------------------------------------
-
-  std::string place(std::size_t at) const {
-    return file_ + ":" + std::to_string(1 + std::ranges::count(text_.substr(0, at), '\n'));
-  }
-  Status refuse(std::size_t at, const std::string& what) const {
-    return Status::error(Code::unsupported, place(at) + ": " + what);
-  }
-
-  // The line ends between two offsets, with the backslashes that continue a directive.
-  std::string line_ends(std::size_t begin, std::size_t end) const {
-    std::string ends;
-    for (std::size_t i = begin; i < end; ++i)
-      if (text_[i] == '\n') ends += i > 0 && (text_[i - 1] == '\\' || text_.substr(i - 2, 2) == "\\\r") ? "\\\n" : "\n";
-    return ends;
-  }
-
-  // Text on one line, without comments: tokens, with a blank where there was any.
-  std::string on_a_line(std::size_t first, std::size_t last) const {  // tokens, both included
-    std::string line;
-    for (std::size_t i = first; i <= last; ++i) {
-      if (i > first && tokens_[i].at > tokens_[i - 1].end()) line += ' ';
-      line += tokens_[i].spelled;
-    }
-    return line;
-  }
-
-  // The token that closes the bracket at `open`, or none.
-  std::optional<std::size_t> closing(std::size_t open) const {
-    int depth = 0;
-    for (std::size_t i = open; i < tokens_.size(); ++i) {
-      if (is_opening(tokens_[i])) ++depth;
-      if (is_closing(tokens_[i]) && --depth == 0) return i;
-    }
-    return std::nullopt;
-  }
-  std::optional<std::size_t> opening(std::size_t close) const {
-    int depth = 0;
-    for (std::size_t i = close + 1; i-- > 0;) {
-      if (is_closing(tokens_[i])) ++depth;
-      if (is_opening(tokens_[i]) && --depth == 0) return i;
-    }
-    return std::nullopt;
-  }
-  static bool is_opening(const Token& t) {
-    return t.kind == Token::Kind::mark && (t.is("(") || t.is("[") || t.is("{"));
-  }
-  static bool is_closing(const Token& t) {
-    return t.kind == Token::Kind::mark && (t.is(")") || t.is("]") || t.is("}"));
   }
 
   // ---- scopes -----------------------------------------------------------------------------------------------------
@@ -137,6 +68,7 @@ class Translator {
     if (tokens_[i].kind != Token::Kind::mark) return;
     if (tokens_[i].is("{")) scopes_.push_back(opens_namespace(i));
     else if (tokens_[i].is("}") && !scopes_.empty()) scopes_.pop_back();
+    std::erase_if(shared_, [&](const Shared& s) { return s.scopes > scopes_.size(); });
   }
   bool opens_namespace(std::size_t brace) const {
     std::size_t i = brace;
@@ -150,130 +82,115 @@ class Translator {
     return std::ranges::any_of(scopes_, [](bool is_namespace) { return !is_namespace; });
   }
 
+  // What a branch of a condition declares is not there after it.
+  void follow_condition(const Token& directive) {
+    if (directive.spelled.starts_with("if")) return conditions_.push_back(shared_.size());
+    const bool ends = directive.is("else") || directive.spelled.starts_with("elif") || directive.is("endif");
+    if (conditions_.empty() || !ends) return;
+    shared_.resize(std::min(shared_.size(), conditions_.back()));
+    if (directive.is("endif")) conditions_.pop_back();
+  }
+
   // ---- kernel<<<grid, block, shared, stream>>>(arguments) ----------------------------------------------------------
 
   Status launch(std::size_t open) {
-    const std::optional<std::size_t> first = begin_of_callee(open);
-    if (!first) return refuse(tokens_[open].at, "'<<<' without a kernel's name before it");
-    const std::optional<std::size_t> close = end_of_configuration(open);
-    if (!close) return refuse(tokens_[open].at, "'<<<' is not closed by '>>>'");
-    if (*close + 1 >= tokens_.size() || !tokens_[*close + 1].is("("))
-      return refuse(tokens_[*close].at, "'>>>' must be followed by the kernel's arguments");
-    const std::optional<std::size_t> end = closing(*close + 1);
-    if (!end) return refuse(tokens_[*close].at, "the kernel's arguments have no end");
-
-    const std::string kernel = on_a_line(*first, open - 1);
-    edits_.push_back(
-        {tokens_[*first].at, tokens_[open].end(),
-         "::ridge::lab::Launch(::ridge::lab::LaunchSite{\"" + escaped(kernel) + "\", __FILE__, __LINE__}, "});
-    std::string call = ").run([&](auto&... ridge_given) -> decltype(" + kernel + "(ridge_given...)) { " + kernel +
+    const Result<LaunchText> found = launch_at(source_, open);
+    if (!found) return found.error();
+    const auto& [kernel, begin, close, end, called] = *found;
+    source_.replace(tokens_[kernel].at, tokens_[begin].end(),
+                    "::ridge::lab::Launch(::ridge::lab::LaunchSite{" + literal_of(called) + ", __FILE__, __LINE__}, ");
+    std::string call = ").run([&](auto&... ridge_given) -> decltype(" + called + "(ridge_given...)) { " + called +
                        "(ridge_given...); }";
-    if (*end > *close + 2) {
+    if (end > close + 2) {
       // Arguments of a macro may be none.
-      const bool of_macro = *end == *close + 3 && tokens_[*end - 1].is("__VA_ARGS__");
+      const bool of_macro = end == close + 3 && tokens_[end - 1].is("__VA_ARGS__");
       call += of_macro ? " __VA_OPT__(,) " : ", ";
     }
-    edits_.push_back({tokens_[*close].at, tokens_[*close + 1].end(), call});
-    for (std::size_t i = *close + 2; i < *end; ++i)  // a null pointer whose type is that of an integer converts to none
-      if (tokens_[i].is("NULL")) edits_.push_back({tokens_[i].at, tokens_[i].end(), "nullptr"});
+    source_.replace(tokens_[close].at, tokens_[close + 1].end(), call);
+    for (std::size_t i = close + 2; i < end; ++i)  // a null pointer whose type is that of an integer converts to none
+      if (tokens_[i].is("NULL")) source_.replace(tokens_[i].at, tokens_[i].end(), "nullptr");
+    const std::vector<LaunchArgument> arguments = arguments_of(source_, *found);
+    for (std::size_t n = 0; n < arguments.size(); ++n) launch_argument(called, n, arguments[n]);
     return {};
   }
 
-  static std::string escaped(std::string_view text) {
-    std::string result;
-    for (const char c : text) {
-      if (c == '"' || c == '\\') result += '\\';
-      result += c;
-    }
-    return result;
+  // What an argument is only to the kernel itself, and not to Launch::run(), which passes it on: a literal 0 may be a
+  // null pointer, and braces have the parameter's type.
+  void launch_argument(const std::string& kernel, std::size_t number, const LaunchArgument& argument) {
+    const Token& first = tokens_[argument.begin];
+    const bool is_one = argument.end == argument.begin + 1;
+    if (is_one && first.is("0")) source_.replace(first.at, first.end(), "::ridge::lab::Zero{}");
+    if (first.is("{") && source_.closing(argument.begin) == argument.end - 1)
+      source_.replace(first.at, first.at,
+                      "::ridge::lab::Parameter<" + std::to_string(number) + ", decltype(" + kernel + ")>");
   }
 
-  // a::b<int>, f, (*pointer), table[i], object.member, object->member
-  std::optional<std::size_t> begin_of_callee(std::size_t open) const {
-    std::size_t i = open;  // the callee's tokens are from i on
-    for (;;) {
-      const std::optional<std::size_t> name = begin_of_name(i);
-      if (!name) return std::nullopt;
-      i = *name;
-      if (i == 0) return i;
-      const Token& before = tokens_[i - 1];
-      if (before.is("::")) {
-        --i;
-        const bool has_scope = i > 0 && (tokens_[i - 1].is(">") || tokens_[i - 1].kind == Token::Kind::word);
-        if (!has_scope || is_keyword(tokens_[i - 1])) return i;  // ::kernel
-      } else if (before.is(".") || before.is("->")) {
-        --i;
-      } else if (before.is("template") && i > 1) {
-        --i;
-        if (!tokens_[i - 1].is("::") && !tokens_[i - 1].is(".") && !tokens_[i - 1].is("->")) return std::nullopt;
-        --i;
-      } else {
-        return i;
+  // ---- (const void*)kernel, cudaLaunchKernel((const void*)kernel, ...) ----------------------------------------------
+  // A pointer to void has lost what a launch must know of the kernel: so it is kept where it is lost.
+
+  // The names that are declared with __global__.
+  void find_kernels() {
+    for (std::size_t i = 0; i < tokens_.size(); ++i)
+      if (tokens_[i].is("__global__") && !tokens_[i].in_directive) add_kernel(i + 1);
+  }
+  void add_kernel(std::size_t i) {
+    for (; i + 1 < tokens_.size(); ++i) {
+      const Token &t = tokens_[i], &next = tokens_[i + 1];
+      if (t.is(";") || t.is("{")) return;
+      if (t.kind != Token::Kind::word || (!next.is("(") && !next.is("<"))) continue;
+      std::optional<std::size_t> end = i;
+      if (next.is("<")) end = source_.closing_of_template(i + 1);
+      if (!end || *end + 1 >= tokens_.size()) return;
+      if (tokens_[*end + 1].is("(") && !t.spelled.starts_with("__")) {
+        kernels_.emplace_back(t.spelled);
+        return;
       }
+      if (tokens_[*end + 1].is("(")) end = source_.closing(*end + 1);  // __launch_bounds__(256)
+      if (!end) return;
+      i = *end;
     }
-  }
-  static bool is_keyword(const Token& t) {
-    return t.is("return") || t.is("else") || t.is("do") || t.is("case") || t.is("goto") || t.is("co_return");
   }
 
-  // The first token of the name, with template arguments, brackets or a call's parentheses, that ends before `end`.
-  std::optional<std::size_t> begin_of_name(std::size_t end) const {
-    if (end == 0) return std::nullopt;
-    std::size_t i = end - 1;
-    if (tokens_[i].is(">") || tokens_[i].is(">>>")) {
-      const std::optional<std::size_t> less = opening_of_template(i);
-      if (!less || *less == 0) return std::nullopt;
-      i = *less - 1;
-    }
-    while (tokens_[i].is("]") || tokens_[i].is(")")) {
-      const std::optional<std::size_t> bracket = opening(i);
-      if (!bracket) return std::nullopt;
-      const bool is_alone =
-          tokens_[*bracket].is("(") &&
-          (*bracket == 0 || tokens_[*bracket - 1].kind != Token::Kind::word || is_keyword(tokens_[*bracket - 1]));
-      if (is_alone) return *bracket;  // (kernel)
-      if (*bracket == 0) return std::nullopt;
-      i = *bracket - 1;
-    }
-    if (tokens_[i].kind != Token::Kind::word) return std::nullopt;
+  // After a cast to a pointer to void that begins at a token; none where there is none.
+  std::optional<std::size_t> end_of_cast(std::size_t i) const {
+    const auto is_here = [&](std::string_view what) {
+      const bool is = i < tokens_.size() && tokens_[i].is(what);
+      i += is;
+      return is;
+    };
+    const bool by_name = is_here("reinterpret_cast");
+    if (!is_here(by_name ? "<" : "(")) return std::nullopt;
+    is_here("const");
+    if (!is_here("void")) return std::nullopt;
+    is_here("const");
+    if (!is_here("*") || !is_here(by_name ? ">" : ")")) return std::nullopt;
     return i;
   }
 
-  std::optional<std::size_t> opening_of_template(std::size_t close) const {
-    int depth = 0;
-    for (std::size_t i = close + 1; i-- > 0;) {
-      const Token& t = tokens_[i];
-      if (is_closing(t)) {
-        const std::optional<std::size_t> bracket = opening(i);
-        if (!bracket) return std::nullopt;
-        i = *bracket;
-      } else if (is_opening(t) || t.is(";")) {
-        return std::nullopt;
-      } else if (t.is(">")) {
-        ++depth;
-      } else if (t.is(">>>")) {
-        depth += 3;
-      } else if (t.is("<") && --depth == 0) {
-        return i;
-      } else if (t.is("<<<") && (depth -= 3) <= 0) {
-        return std::nullopt;
-      }
-    }
-    return std::nullopt;
+  // The kernel's address is told to the runtime, and what its parameters are.
+  void kernel_cast(std::size_t first) {
+    std::optional<std::size_t> i = end_of_cast(first);
+    if (!i) return;
+    const bool by_name = tokens_[first].is("reinterpret_cast");
+    if (by_name) ++*i;  // its parenthesis
+    const std::size_t begin = *i;
+    if (*i < tokens_.size() && tokens_[*i].is("&")) ++*i;
+    std::size_t name = tokens_.size();  // the last one of a::b::kernel
+    for (; *i < tokens_.size() && (tokens_[*i].is("::") || tokens_[*i].kind == Token::Kind::word); ++*i)
+      if (!tokens_[*i].is("::")) name = *i;
+    if (name == tokens_.size() || std::ranges::find(kernels_, tokens_[name].spelled) == kernels_.end()) return;
+    std::size_t last = *i - 1;
+    if (*i < tokens_.size() && tokens_[*i].is("<")) last = source_.closing_of_template(*i).value_or(last);
+    source_.replace(tokens_[begin].at, tokens_[begin].at, "::ridge::lab::known(");
+    source_.replace(tokens_[last].end(), tokens_[last].end(), ")");
   }
 
-  std::optional<std::size_t> end_of_configuration(std::size_t open) const {
-    for (std::size_t i = open + 1; i < tokens_.size(); ++i) {
-      if (tokens_[i].is(">>>")) return i;
-      if (is_opening(tokens_[i])) {
-        const std::optional<std::size_t> end = closing(i);
-        if (!end) return std::nullopt;
-        i = *end;
-      } else if (is_closing(tokens_[i]) || tokens_[i].is(";")) {
-        return std::nullopt;
-      }
-    }
-    return std::nullopt;
+  // Without the cast of its first argument the call knows the type by itself, also that of a template's parameter.
+  void launch_by_function(std::size_t call) {
+    const std::size_t first = call + 2;
+    if (first >= tokens_.size() || !tokens_[call + 1].is("(")) return;
+    const std::optional<std::size_t> end = end_of_cast(first);
+    if (end) source_.replace(tokens_[first].at, tokens_[*end - 1].end(), "");
   }
 
   // ---- extern __shared__ float a[], b[]; ---------------------------------------------------------------------------
@@ -284,8 +201,11 @@ class Translator {
       // Shared memory is static in any case, and a word said twice is an error.
       for (const std::size_t other : {first - 1, first + 1})
         if (other < tokens_.size() && tokens_[other].is("static"))
-          edits_.push_back({tokens_[other].at, tokens_[other].end(), ""});
-      if (first == 0 || !tokens_[first - 1].is("extern")) static_shared(first);
+          source_.replace(tokens_[other].at, tokens_[other].end(), "");
+      if (first == 0 || !tokens_[first - 1].is("extern")) {
+        static_shared(first);
+        limit_shared(first);
+      }
       return {};
     }
     bool is_extern = false, is_shared = false;
@@ -299,7 +219,7 @@ class Translator {
       } else if (t.is("__shared__")) {
         is_shared = true;
       } else if (t.is("__align__") || t.is("alignas") || t.is("__attribute__")) {
-        const std::optional<std::size_t> end = i + 1 < tokens_.size() ? closing(i + 1) : std::nullopt;
+        const std::optional<std::size_t> end = i + 1 < tokens_.size() ? source_.closing(i + 1) : std::nullopt;
         if (!end) return {};
         i = *end;
       } else if (t.is("(") || t.is("{") || t.is("}") || t.is("=") || t.kind == Token::Kind::text) {
@@ -310,9 +230,9 @@ class Translator {
         i += 2;
         extents.emplace_back();
         while (i + 1 < tokens_.size() && tokens_[i + 1].is("[")) {  // of rows: [][8]
-          const std::optional<std::size_t> end = closing(i + 1);
+          const std::optional<std::size_t> end = source_.closing(i + 1);
           if (!end) return {};
-          extents.back() += on_a_line(i + 1, *end);
+          extents.back() += source_.on_a_line(i + 1, *end);
           i = *end;
         }
       } else if (names.empty()) {
@@ -332,7 +252,7 @@ class Translator {
                         ">(::ridge::simt::detail::dynamic_shared_memory()); "
                   : "[[maybe_unused]] static constexpr ::ridge::lab::DynamicShared<" + type + "> " + names[n] + "{}; ";
     }
-    edits_.push_back({tokens_[first].at, tokens_[i].end(), with});
+    source_.replace(tokens_[first].at, tokens_[i].end(), with);
     return {};
   }
 
@@ -350,17 +270,19 @@ class Translator {
     for (; i + 1 < tokens_.size(); ++i) {  // up to the first declarator: a word before [ , ; or =
       const Token& t = tokens_[i];
       if (t.is("__align__") || t.is("alignas") || t.is("__attribute__")) {
-        const std::optional<std::size_t> end = closing(i + 1);
+        const std::optional<std::size_t> end = source_.closing(i + 1);
         if (!end) return;
-        if (t.is("alignas")) edits_.push_back({t.at, t.end(), "__align__"});  // before a type g++ takes no other
-        align += (t.is("alignas") ? "__align__(" + on_a_line(i + 2, *end - 1) + ")" : on_a_line(i, *end)) + " ";
+        if (t.is("alignas")) source_.replace(t.at, t.end(), "__align__");  // before a type g++ takes no other
+        align +=
+            (t.is("alignas") ? "__align__(" + source_.on_a_line(i + 2, *end - 1) + ")" : source_.on_a_line(i, *end)) +
+            " ";
         i = *end;
       } else if (is_type(t)) {
         return;
       } else if (t.is("<")) {
-        const std::optional<std::size_t> end = closing_of_template(i);
+        const std::optional<std::size_t> end = source_.closing_of_template(i);
         if (!end) return;
-        type += on_a_line(i, *end);
+        type += source_.on_a_line(i, *end);
         i = *end;
       } else if (t.kind == Token::Kind::word &&
                  (tokens_[i + 1].is("[") || tokens_[i + 1].is(",") || tokens_[i + 1].is(";"))) {
@@ -377,13 +299,13 @@ class Translator {
     for (; end < tokens_.size(); ++end) {  // declarators
       const std::size_t name = end++;
       while (end < tokens_.size() && tokens_[end].is("[")) {
-        const std::optional<std::size_t> close = closing(end);
+        const std::optional<std::size_t> close = source_.closing(end);
         if (!close) return;
         end = *close + 1;
       }
       if (end >= tokens_.size() || tokens_[name].kind != Token::Kind::word) return;
       const std::string called(tokens_[name].spelled);
-      const std::string extents = end > name + 1 ? on_a_line(name + 1, end - 1) : "";
+      const std::string extents = end > name + 1 ? source_.on_a_line(name + 1, end - 1) : "";
       with += "typedef" + type + " ridge_type_of_" + called + extents + "; __shared__ " + align +
               "::ridge::lab::Shared<ridge_type_of_" + called + "> ridge_place_of_" + called + "; ridge_type_of_" +
               called + "& " + called + " = ridge_place_of_" + called + ".value; ";
@@ -393,27 +315,32 @@ class Translator {
     if (end >= tokens_.size()) return;
     const bool qualified = first > 0 && (tokens_[first - 1].is("volatile") || tokens_[first - 1].is("const"));
     if (!qualified && first > 0 && (tokens_[first - 1].kind == Token::Kind::word || !in_function())) return;
-    edits_.push_back({tokens_[first].at, tokens_[end].end(), with});
+    source_.replace(tokens_[first].at, tokens_[end].end(), with);
   }
 
-  std::optional<std::size_t> closing_of_template(std::size_t open) const {
-    int depth = 0;
-    for (std::size_t i = open; i < tokens_.size(); ++i) {
-      if (is_opening(tokens_[i])) {
-        const std::optional<std::size_t> end = closing(i);
-        if (!end) return std::nullopt;
-        i = *end;
-      } else if (tokens_[i].is("<")) {
-        ++depth;
-      } else if (tokens_[i].is(">") && --depth == 0) {
-        return i;
-      } else if (tokens_[i].is(">>>") && (depth -= 3) <= 0) {
-        return depth == 0 ? std::optional(i) : std::nullopt;
-      } else if (is_closing(tokens_[i]) || tokens_[i].is(";")) {
-        return std::nullopt;
+  // A block has 48 KB for static shared memory, and nvcc refuses more: so does g++, of what is declared in a function
+  // up to here. What the functions have that it calls is seen by the trace (session.cpp).
+
+  void limit_shared(std::size_t first) {
+    if (!in_function() || tokens_[first].in_directive) return;
+    std::size_t i = first + 1;
+    for (; i + 1 < tokens_.size() && !tokens_[i].is(";"); ++i) {
+      const Token &t = tokens_[i], &next = tokens_[i + 1];
+      if (is_closing(t)) return;
+      if (is_opening(t)) {
+        i = source_.closing(i).value_or(i);
+      } else if (t.is("<")) {
+        i = source_.closing_of_template(i).value_or(i);
+      } else if (t.kind == Token::Kind::word && (next.is("[") || next.is(",") || next.is(";"))) {
+        if (std::ranges::find(shared_, t.spelled, &Shared::name) == shared_.end())
+          shared_.push_back({t.spelled, scopes_.size()});
       }
     }
-    return std::nullopt;
+    if (shared_.empty() || i >= tokens_.size() || !tokens_[i].is(";")) return;
+    std::string bytes;
+    for (const Shared& s : shared_) bytes += (bytes.empty() ? "sizeof(" : " + sizeof(") + std::string(s.name) + ")";
+    source_.replace(tokens_[i].end(), tokens_[i].end(),
+                    " static_assert(" + bytes + " <= 49152, \"of static shared memory\");");
   }
 
   // ---- asm volatile("..." : outputs : inputs : clobbers) -----------------------------------------------------------
@@ -431,7 +358,7 @@ class Translator {
     for (; open < tokens_.size() && tokens_[open].kind == Token::Kind::word; ++open) jumps |= tokens_[open].is("goto");
     if (!in_function() && !tokens_[first].in_directive) return;
     if (open >= tokens_.size() || !tokens_[open].is("(")) return;
-    const std::optional<std::size_t> close = closing(open);
+    const std::optional<std::size_t> close = source_.closing(open);
     if (!close || *close == open + 1) return;
     std::size_t end = open + 1;  // of the instructions
     while (end < *close && !tokens_[end].is(":") && !tokens_[end].is("::")) ++end;
@@ -440,7 +367,7 @@ class Translator {
     if (end == open + 1) return;
 
     const auto replace = [&](std::size_t from, std::size_t to, std::string with) {
-      edits_.push_back({from, to, std::move(with)});
+      source_.replace(from, to, std::move(with));
     };
     const std::string site = "::ridge::lab::PtxSite{", place = ", __FILE__, __LINE__}";
     if (!operands || jumps) {
@@ -485,7 +412,7 @@ class Translator {
       }
       while (i < close && is_constraint(tokens_[i])) ++i;
       if (i == o.first || i >= close || !tokens_[i].is("(")) return std::nullopt;
-      const std::optional<std::size_t> end = closing(i);
+      const std::optional<std::size_t> end = source_.closing(i);
       if (!end || *end >= close || *end == i + 1) return std::nullopt;
       o.constraint_end = i;
       o.close = *end;
@@ -509,33 +436,34 @@ class Translator {
 
   // ---- includes ---------------------------------------------------------------------------------------------------
 
-  Status include(std::size_t i) {
-    const std::size_t begin = tokens_[i].end();
-    std::string_view rest = text_.substr(begin, text_.find('\n', begin) - begin);
-    const std::size_t open = rest.find_first_of("<\"");
-    if (open == rest.npos) return {};
-    const std::size_t close = rest.find(rest[open] == '<' ? '>' : '"', open + 1);
-    if (close == rest.npos) return {};
-    const std::string_view name = rest.substr(open + 1, close - open - 1);
+  void include(std::size_t i) {
+    const std::string_view written = source_.included_name(i);
+    if (written.empty()) return;
+    const std::string_view name = written.substr(1, written.size() - 2);
+    const std::size_t end = source_.offset(written) + written.size();
     if (const std::optional<std::string> copy = find_include_ ? find_include_(name) : std::nullopt) {
-      edits_.push_back({begin + open, begin + close + 1, "\"" + *copy + "\""});
-      return {};
+      source_.replace(source_.offset(written), end, "\"" + *copy + "\"");
+      return;
     }
     // An error where it is compiled, which it need not be.
     for (const Library& library : libraries)
       if (name.starts_with(library.begins))
-        edits_.push_back({tokens_[i].at, begin + close + 1,
-                          "error " + std::string(library.name) + " (" + std::string(name) +
-                              ") is not emulated: the lab runs the kernels of your own files"});
-    return {};
+        source_.replace(tokens_[i].at, end,
+                        "error " + std::string(library.name) + " (" + std::string(name) +
+                            ") is not emulated: the lab runs the kernels of your own files");
   }
 
-  std::string_view text_;
-  std::string file_;
+  SourceText source_;
   FindInclude find_include_;
-  std::vector<Token> tokens_;
-  std::vector<Edit> edits_;
+  const std::vector<Token>& tokens_ = source_.tokens();
   std::vector<bool> scopes_;  // whether each open brace is a namespace's
+  std::vector<std::string_view> kernels_;
+  struct Shared {
+    std::string_view name;
+    std::size_t scopes;  // how many were open
+  };
+  std::vector<Shared> shared_;           // static, and to be seen here
+  std::vector<std::size_t> conditions_;  // for each open #if, how many there were before it
   std::size_t shared_until_ = 0;
 };
 

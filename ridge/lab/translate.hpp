@@ -2,7 +2,9 @@
 // messages and traces quote the user's own lines. Everything else stays as it is.
 //
 //   kernel<<<grid, block>>>(x, n)           a call of ridge::lab::Launch (launch.hpp)
+//   (const void*)kernel                     the same, and the runtime is told which kernel it is (runtime_kernels.hpp)
 //   extern __shared__ float s[];            a pointer to the block's dynamic shared memory
+//   __shared__ float s[n];                  the same, and an assertion that a block has room for it
 //   asm volatile("mov.u32 ..." : ...)       a call of the interpreter of PTX (ptx.hpp)
 //   #include "common.cuh"                   the translated copy of that file
 #pragma once
@@ -30,9 +32,12 @@ struct Translated {
   std::vector<File> files;  // the user's first, then those that it includes
 };
 
+// How a file's text is written: translate(), or time_launches() of timed.hpp.
+using Translation = Result<std::string>(std::string_view text, const std::string& file_name, FindInclude);
+
 // Translates a file and the files that it includes in quotes, as far as they are found beside the including file or in
 // `folders`, into a folder that exists.
 Result<Translated> translate_files(const std::filesystem::path& file, const std::vector<std::filesystem::path>& folders,
-                                   const std::filesystem::path& to);
+                                   const std::filesystem::path& to, Translation& = translate);
 
 }  // namespace ridge::lab

@@ -24,7 +24,8 @@ std::string line_directive(const std::string& file) {
 // Files are translated once, whoever includes them.
 class Tree {
  public:
-  Tree(const std::vector<fs::path>& folders, fs::path to) : folders_(folders), to_(std::move(to)) {}
+  Tree(const std::vector<fs::path>& folders, fs::path to, Translation& translation)
+      : folders_(folders), to_(std::move(to)), translation_(translation) {}
 
   Result<fs::path> add(const fs::path& file) {
     std::error_code error;
@@ -45,7 +46,7 @@ class Tree {
       failed = included.error();
       return std::nullopt;
     };
-    const Result<std::string> translated = translate(*text, file.string(), find_include);
+    const Result<std::string> translated = translation_(*text, file.string(), find_include);
     if (!failed.ok()) return failed;
     if (!translated) return translated.error();
     if (!replace_file(copy, line_directive(file.string()) + *translated))
@@ -66,13 +67,15 @@ class Tree {
 
   const std::vector<fs::path>& folders_;
   fs::path to_;
+  Translation& translation_;
   std::map<fs::path, fs::path> copies_;
 };
 
 }  // namespace
 
-Result<Translated> translate_files(const fs::path& file, const std::vector<fs::path>& folders, const fs::path& to) {
-  Tree tree(folders, to);
+Result<Translated> translate_files(const fs::path& file, const std::vector<fs::path>& folders, const fs::path& to,
+                                   Translation& translation) {
+  Tree tree(folders, to, translation);
   Result<fs::path> main = tree.add(file);
   if (!main) return main.error();
   return Translated{std::move(tree.files)};

@@ -37,6 +37,54 @@ TEST(LabTranslate, NullPointersAmongTheArgumentsHaveThePointersType) {
   EXPECT_EQ(translated("k<<<1, 32, 0, NULL>>>(NULL, n);"), launched("k", "1, 32, 0, NULL", "nullptr, n") + ";");
 }
 
+TEST(LabTranslate, ALiteralZeroMayBeANullPointer) {
+  EXPECT_EQ(translated("k<<<1, 32>>>(0, n + 0, f(0), g<a, 0, b>(x), 0);"),
+            launched("k", "1, 32", "::ridge::lab::Zero{}, n + 0, f(0), g<a, 0, b>(x), ::ridge::lab::Zero{}") + ";");
+}
+
+TEST(LabTranslate, ArgumentsInBracesHaveTheParametersType) {
+  EXPECT_EQ(translated("k<T><<<{1, 2}, {3}>>>(x, {1, 2}, {}, f({3}), T{4});"),
+            launched("k<T>", "{1, 2}, {3}",
+                     "x, ::ridge::lab::Parameter<1, decltype(k<T>)>{1, 2}, "
+                     "::ridge::lab::Parameter<2, decltype(k<T>)>{}, f({3}), T{4}") +
+                ";");
+}
+
+TEST(LabTranslate, AMacroMayPasteTheKernelsName) {
+  for (const std::string kernel : {"sum_##T", "a##b##_c", "n::sum##2", "sum_ ## T<int>"}) {
+    std::string expected = launched(kernel, "g, b", "x"), literal = "\"" + kernel + "\"";
+    expected.replace(expected.find(literal), literal.size(), "RIDGE_LAB_LITERAL(" + kernel + ")");
+    EXPECT_EQ(translated("#define RUN(T, x) " + kernel + "<<<g, b>>>(x)\n"), "#define RUN(T, x) " + expected + "\n");
+  }
+}
+
+TEST(LabTranslate, AKernelThatIsCastToAPointerToVoidIsKnown) {
+  const std::string kernels =
+      "__global__ void k(int*); template <class T> __global__ void __launch_bounds__(64, 2) t(T x); ";
+  for (const auto& [cast, known] :
+       {std::pair{"(const void*)k;", "(const void*)::ridge::lab::known(k);"},
+        {"f((void *)&n::t<int>, 1);", "f((void *)::ridge::lab::known(&n::t<int>), 1);"},
+        {"reinterpret_cast<const void*>(k);", "reinterpret_cast<const void*>(::ridge::lab::known(k));"},
+        {"(void*)other;", "(void*)other;"},
+        {"int f(void*) const;", "int f(void*) const;"},
+        {"cudaLaunchKernel((const void*)p, g, b, a);", "cudaLaunchKernel(p, g, b, a);"}})
+    EXPECT_EQ(translated(kernels + cast), kernels + known);
+}
+
+TEST(LabTranslate, StaticSharedMemoryHasALimit) {
+  const auto limit = [](const std::string& bytes) {
+    return " static_assert(" + bytes + " <= 49152, \"of static shared memory\");";
+  };
+  EXPECT_EQ(translated("void f() { __shared__ float s[N][8], t; { __shared__ int u[2]; } __shared__ int v[1]; }"),
+            "void f() { __shared__ float s[N][8], t;" + limit("sizeof(s) + sizeof(t)") + " { __shared__ int u[2];" +
+                limit("sizeof(s) + sizeof(t) + sizeof(u)") + " } __shared__ int v[1];" +
+                limit("sizeof(s) + sizeof(t) + sizeof(v)") + " }");
+  EXPECT_EQ(translated("void f() {\n#if A\n__shared__ int s[1];\n#else\n__shared__ int t[1];\n#endif\n"
+                       "__shared__ int u[1];\n}"),
+            "void f() {\n#if A\n__shared__ int s[1];" + limit("sizeof(s)") + "\n#else\n__shared__ int t[1];" +
+                limit("sizeof(t)") + "\n#endif\n__shared__ int u[1];" + limit("sizeof(u)") + "\n}");
+}
+
 TEST(LabTranslate, InAMacroALaunchMayHaveNoArguments) {
   EXPECT_EQ(translated("#define RUN(k, ...) k<<<1, 32>>>(__VA_ARGS__)\n"),
             "#define RUN(k, ...) ::ridge::lab::Launch(::ridge::lab::LaunchSite{\"k\", __FILE__, __LINE__}, 1, 32"
@@ -66,7 +114,7 @@ TEST(LabTranslate, DynamicSharedMemoryIsAPointer) {
   EXPECT_EQ(translated("namespace n { extern __shared__ int s[]; }"),
             "namespace n { [[maybe_unused]] static constexpr ::ridge::lab::DynamicShared<int> s{};  }");
   for (const char* other : {"extern int x;", "extern \"C\" void f();", "__shared__ float s[32];", "extern int a[];",
-                            "void f() { __shared__ float s[32][33]; extern int b; }"})
+                            "void f() { __shared__ float* f(); extern int b; }"})
     EXPECT_EQ(translated(other), other);
 }
 

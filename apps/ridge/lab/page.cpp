@@ -1,182 +1,182 @@
 #include "page.hpp"
 
+#include "../page/document.hpp"
+#include "../page/launches.hpp"
+#include "../page/roofs.hpp"
+#include "../page/source.hpp"
 #include "../svg.hpp"
 #include "text.hpp"
 
-#include <ridge/core/file.hpp>
+#include <ridge/core/device.hpp>
 
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <filesystem>
+#include <optional>
 
 namespace ridge::cli::lab {
 namespace {
 
-constexpr std::string_view style = R"(
-:root {
-  color-scheme: light dark;
-  --ink: #1a1a1a; --soft: #6b6b6b; --line: #d8d8d8; --paper: #fff;
-  --bad: #b3261e; --warm: #fff3d6; --hot: #ffd9d4; --bar: #3a6ea5;
-}
-@media (prefers-color-scheme: dark) {
-  :root {
-    --ink: #e6e6e6; --soft: #9a9a9a; --line: #3a3a3a; --paper: #161616;
-    --bad: #ff8a80; --warm: #3a3218; --hot: #4a211d; --bar: #6fa3d8;
-  }
-}
-body {
-  margin: 0 auto; max-width: 72rem; padding: 1rem;
-  background: var(--paper); color: var(--ink); font: 16px/1.45 system-ui, sans-serif;
-}
-h1 { font-size: 1.4rem; }
-h2 { font-size: 1.1rem; margin: 1.6rem 0 .4rem; }
-code, .src { font-family: ui-monospace, monospace; font-size: .82rem; }
-.soft { color: var(--soft); }
-.bad { color: var(--bad); }
-.bars { display: grid; grid-template-columns: max-content 1fr max-content; gap: .15rem .6rem; max-width: 40rem; }
-.bars div.bar { height: .7rem; background: var(--bar); min-width: 1px; align-self: center; }
-.scroll { overflow-x: auto; }
-table.src { border-collapse: collapse; width: 100%; }
-table.src td { padding: 0 .5rem; white-space: pre; vertical-align: top; }
-table.src td.n, table.src td.g { color: var(--soft); text-align: right; border-right: 1px solid var(--line); }
-tr.warm td { background: var(--warm); }
-tr.hot td { background: var(--hot); }
-tr.note td { white-space: normal; color: var(--bad); padding-bottom: .25rem; }
-)";
-std::string tag(std::string_view name, std::string_view text, std::string_view of_class = {}) {
-  std::string html = "<" + std::string(name);
-  if (!of_class.empty()) html += " class=\"" + std::string(of_class) + "\"";
-  return html + ">" + escaped(text) + "</" + std::string(name) + ">";
+// An empty list where the run did not get to its end.
+Json launches_of(const Report& report) { return report.run.is_null() ? Json::array() : report.run["launches"]; }
+
+// ---- the gutter ----------------------------------------------------------------------------------------------------
+
+void add(page::Units& units, const Json& access) {
+  units.requests += access["requests"].get<double>();
+  units.units += access["units"].get<double>();
+  units.least += access["least"].get<double>();
 }
 
-// What is to be said beside one line.
-struct Gutter {
-  double requests = 0, units = 0, least = 0;
-  std::int64_t divergent = 0, branches = 0;
-  std::set<std::string> notes;
-  double excess() const { return least > 0 ? units / least : 1; }
-};
-using Gutters = std::map<std::pair<std::string, int>, Gutter>;
+bool is_global(const Json& access) { return access["space"] == "global"; }
 
-Gutters gutters_of(const Report& report) {
-  Gutters gutters;
-  const auto at = [&](const Json& place) -> Gutter& {
+page::Gutters gutters_of(const Report& report) {
+  page::Gutters gutters;
+  const auto at = [&](const Json& place) -> page::Gutter& {
     return gutters[{place["file"].get<std::string>(), place["line"].get<int>()}];
   };
-  if (!report.run.is_null())
-    for (const Json& launch : report.run["launches"]) {
-      if (!launch.contains("trace")) continue;
-      for (const Json& a : launch["trace"]["accesses"]) {
-        Gutter& gutter = at(a);
-        gutter.requests += a["requests"].get<double>();
-        gutter.units += a["units"].get<double>();
-        gutter.least += a["least"].get<double>();
-        if (const std::string note = a["note"]; !note.empty()) gutter.notes.insert(note);
-      }
-      for (const Json& b : launch["trace"]["branches"]) {
-        Gutter& gutter = at(b);
-        gutter.divergent += b["divergent"].get<std::int64_t>();
-        gutter.branches += b["executed"].get<std::int64_t>();
-      }
-      for (const Json& a : launch["advice"])
-        if (a["line"].get<int>() > 0) at(a).notes.insert(a["text"].get<std::string>());
+  for (const Json& launch : launches_of(report)) {
+    if (!launch.contains("trace")) continue;
+    for (const Json& a : launch["trace"]["accesses"]) {
+      page::Gutter& gutter = at(a);
+      add(gutter.of(is_global(a)), a);
+      if (const std::string note = a["note"]; !note.empty()) gutter.notes.insert(note);
     }
+    for (const Json& b : launch["trace"]["branches"]) {
+      page::Gutter& gutter = at(b);
+      gutter.divergent += b["divergent"].get<std::int64_t>();
+      gutter.branches += b["executed"].get<std::int64_t>();
+    }
+    for (const Json& a : launch["advice"])
+      if (a["line"].get<int>() > 0) at(a).notes.insert(a["text"].get<std::string>());
+  }
   for (const Finding& f : all_findings(report)) gutters[{f.file, f.line}].notes.insert(f.sentence);
   return gutters;
 }
 
-std::string launch_html(const Json& launch) {
-  std::string html = "<h2><code>" + escaped(launch["kernel"].get<std::string>()) + "</code> <span class=\"soft\">" +
-                     escaped(place_text(launch)) + ", grid " + dim_text(launch["grid"]) + ", block " +
-                     dim_text(launch["block"]) + ", " + std::to_string(launch["launches"].get<std::int64_t>()) +
-                     " launched" + "</span></h2>\n";
-  if (!launch.contains("prediction")) return html;
-  const Json& p = launch["prediction"];
-  html += tag("p", fmt::format("{} each, bound by {}; {} of memory, {} through the L2 cache; occupancy {:.0f} %",
-                               time_text(p["us"]), p["bound"].get<std::string>(), bytes_text(p["dram_bytes"]),
-                               bytes_text(p["l2_bytes"]), 100 * p["occupancy"].get<double>())) +
-          "\n<div class=\"bars\">";
-  double most = 1e-9;
-  for (const Json& term : p["terms"]) most = std::max(most, term["us"].get<double>());
-  for (const Json& term : p["terms"])
-    html += tag("span", term["name"].get<std::string>()) +
-            fmt::format("<div class=\"bar\" style=\"width:{:.1f}%\"></div>", 100 * term["us"].get<double>() / most) +
-            tag("span", time_text(term["us"]), "soft");
-  html += "</div>\n";
-  if (!launch["advice"].empty()) {
-    html += "<ol>";
-    for (const Json& a : launch["advice"]) {
-      const std::string at = place_text(a);
-      html += tag("li", (at.empty() ? "" : at + ": ") + a["text"].get<std::string>() +
-                            (a["saved_us"].get<double>() > 0 ? " (saves " + time_text(a["saved_us"]) + ")" : ""));
-    }
-    html += "</ol>\n";
-  }
-  return html;
+// ---- findings ------------------------------------------------------------------------------------------------------
+
+// "<a href="#a.cu-12">a.cu:12</a>: ", or nothing where no place is known.
+std::string link_html(const page::Sources& sources, const std::string& file, int line, const std::string& place) {
+  if (place.empty()) return "";
+  const std::string href = sources.link(file, line);
+  return (href.empty() ? escaped(place) : fmt::format("<a href=\"{}\">{}</a>", escaped(href), escaped(place))) + ": ";
 }
 
-std::string source_html(const std::string& file, const Gutters& gutters) {
-  const std::string text = read_file(file).value_or("");
+std::string findings_html(const Report& report, const page::Sources& sources) {
+  const std::vector<Finding> findings = all_findings(report);
+  if (findings.empty())
+    return page::tag("p", report.is_whole ? "nothing wrong was found" : "nothing wrong was found until then") + "\n";
+  std::string html = "<ul>";
+  for (const Finding& f : findings)
+    html += "<li class=\"bad\">" + link_html(sources, f.file, f.line, place_text(f)) + escaped(f.sentence) + "</li>\n";
+  return html + "</ul>\n";
+}
+
+// ---- launches ------------------------------------------------------------------------------------------------------
+
+page::LaunchRow row_of(const Json& launch, const page::Sources& sources) {
+  page::LaunchRow row{
+      .kernel = launch["kernel"],
+      .at = place_text(launch),
+      .href = sources.link(launch["file"], launch["line"]),
+      .grid = dim_text(launch["grid"]),
+      .block = dim_text(launch["block"]),
+      .launches = launch["launches"] == 1 ? "" : std::to_string(launch["launches"].get<std::int64_t>())};
+  if (!launch.contains("prediction")) return row;
+  const Json& p = launch["prediction"];
+  for (const Json& a : launch["trace"]["accesses"]) add(is_global(a) ? row.sectors : row.wavefronts, a);
+  if (p["shared_bytes"].get<double>() > 0) row.shared = bytes_text(p["shared_bytes"]);
+  row.memory = bytes_text(p["dram_bytes"]);
+  row.l2 = bytes_text(p["l2_bytes"]);
+  row.occupancy = page::occupancy_text(p["occupancy"], p["limiter"].get<std::string>());
+  row.waves = std::to_string(p["waves"].get<std::int64_t>());
+  row.us = time_text(p["us"]);
+  row.bound = p["bound"];
+  return row;
+}
+
+std::string bars_html(const Json& terms) {
+  double most = 1e-9;
+  for (const Json& term : terms) most = std::max(most, term["us"].get<double>());
+  std::string html = "<div class=\"bars\">";
+  for (const Json& term : terms)
+    html += page::tag("span", term["name"].get<std::string>()) +
+            fmt::format("<div class=\"bar\" style=\"width:{:.1f}%\"></div>", 100 * term["us"].get<double>() / most) +
+            page::tag("span", time_text(term["us"]), "soft");
+  return html + "</div>\n";
+}
+
+// What bounds one launch, and what would gain most.
+std::string launch_html(const Json& launch, std::size_t number, const page::Sources& sources) {
+  if (!launch.contains("prediction")) return {};
+  const Json& p = launch["prediction"];
   std::string html =
-      tag("h2", std::filesystem::path(file).filename().string()) +
-      "\n<div class=\"scroll\"><table class=\"src\">\n<tr><td class=\"n\">line</td><td "
-      "class=\"g\">requests</td><td class=\"g\">each (least)</td><td class=\"g\">divergent</td><td></td></tr>\n";
-  int line = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string source = text.substr(begin, end - begin);
-    begin = end + 1;
-    ++line;
-    const auto found = gutters.find({file, line});
-    const Gutter gutter = found == gutters.end() ? Gutter{} : found->second;
-    const double excess = gutter.excess();
-    html += fmt::format(
-                "<tr{}><td class=\"n\">{}</td><td class=\"g\">{}</td><td class=\"g\">{}</td><td class=\"g\">{}</td>",
-                excess > 4      ? " class=\"hot\""
-                : excess > 1.05 ? " class=\"warm\""
-                                : "",
-                line, gutter.requests > 0 ? fmt::format("{:.0f}", gutter.requests) : "",
-                gutter.requests > 0
-                    ? fmt::format("{:.2f} ({:.2f})", gutter.units / gutter.requests, gutter.least / gutter.requests)
-                    : "",
-                gutter.divergent > 0 ? fmt::format("{} of {}", gutter.divergent, gutter.branches) : "") +
-            tag("td", source) + "</tr>\n";
-    for (const std::string& note : gutter.notes)
-      html +=
-          "<tr class=\"note\"><td class=\"n\"></td><td class=\"g\"></td><td class=\"g\"></td><td class=\"g\"></td>" +
-          tag("td", note) + "</tr>\n";
+      page::tag("h3", fmt::format("{} {}: {} each, bound by {}", number, launch["kernel"].get<std::string>(),
+                                  time_text(p["us"]), p["bound"].get<std::string>())) +
+      "\n" + bars_html(p["terms"]);
+  if (launch["advice"].empty()) return html;
+  html += "<ol>";
+  for (const Json& a : launch["advice"]) {
+    const double saved = a["saved_us"];
+    html += "<li>" + link_html(sources, a["file"], a["line"], place_text(a)) + escaped(a["text"].get<std::string>()) +
+            (saved > 0 ? " (saves " + time_text(saved) + ")" : "") + "</li>\n";
   }
-  return html + "</table></div>\n";
+  return html + "</ol>\n";
+}
+
+// ---- the roofline --------------------------------------------------------------------------------------------------
+
+std::optional<DeviceInfo> model_named(const std::string& name) {
+  for (const DeviceInfo& model : device_models())
+    if (model.name == name) return model;
+  return std::nullopt;
+}
+
+std::string roofline_html(const Report& report) {
+  const auto device = model_named(report.run["device"].get<std::string>());
+  if (!device) return {};
+  std::vector<page::RoofKernel> kernels;
+  for (const Json& launch : launches_of(report)) {
+    kernels.push_back({.label = page::short_name(launch["kernel"].get<std::string>())});
+    if (!launch.contains("prediction")) continue;
+    kernels.back().bytes = launch["prediction"]["dram_bytes"];
+    kernels.back().us = launch["prediction"]["us"];
+  }
+  return page::roofline_figure(
+      *device, kernels, {Unit::fp32, Unit::fp16_tensor},
+      fmt::format(
+          "The lab counts a kernel's bytes and not its operations, so a kernel is not a point here but a dotted "
+          "line: all places at the rate at which it moves memory, by the time predicted on a model of {}. What "
+          "is left to gain is the distance to the slope above it; beyond the place where it meets a level roof, "
+          "arithmetic would take longer than that.",
+          device->name));
 }
 
 }  // namespace
 
 std::string page_of(const Report& report) {
-  const std::string title = std::filesystem::path(report.file).filename().string();
-  std::string html =
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
-      "content=\"width=device-width, initial-scale=1\"><title>" +
-      escaped(title) + "</title><style>" + std::string(style) + "</style></head><body>\n" + tag("h1", title) + "\n";
-  const std::vector<Finding> findings = all_findings(report);
-  if (!report.run.is_null()) html += tag("p", summary_text(report)) + "\n";
-  for (const std::string& remark : report.remarks) html += tag("p", remark, "soft") + "\n";
-  if (findings.empty()) {
-    html += tag("p", report.is_whole ? "nothing wrong was found" : "nothing wrong was found until then") + "\n";
-  } else {
-    html += "<ul>";
-    for (const Finding& f : findings) html += tag("li", place_text(f) + ": " + f.sentence, "bad");
-    html += "</ul>\n";
+  page::Document document(std::filesystem::path(report.file).filename().string());
+  const page::Sources sources(gutters_of(report));
+  const Json launches = launches_of(report);
+  if (!report.run.is_null()) document.paragraph(summary_text(report));
+  for (const std::string& remark : report.remarks) document.paragraph(remark, "soft");
+  document.add(findings_html(report, sources));
+  if (!launches.empty()) {
+    std::vector<page::LaunchRow> rows;
+    for (const Json& launch : launches) rows.push_back(row_of(launch, sources));
+    document.heading("Launches");
+    document.add(page::launches_table(rows));
+    for (std::size_t i = 0; i < launches.size(); ++i) document.add(launch_html(launches[i], i + 1, sources));
+    if (const std::string figure = roofline_html(report); !figure.empty()) {
+      document.heading("Roofline");
+      document.add(figure);
+    }
   }
-  std::vector<std::string> files;
-  const Gutters gutters = gutters_of(report);
-  if (!report.run.is_null())
-    for (const Json& launch : report.run["launches"]) html += launch_html(launch);
-  for (const auto& [place, gutter] : gutters)
-    if (std::ranges::find(files, place.first) == files.end()) files.push_back(place.first);
-  for (const std::string& file : files) html += source_html(file, gutters);
-  return html + "</body></html>\n";
+  if (!sources.empty()) document.heading("Source");
+  document.add(sources.html(page::Lines::all));
+  return document.str();
 }
 
 }  // namespace ridge::cli::lab

@@ -66,6 +66,7 @@ void print_launch(const Json& launch) {
           : "",
       times > 1 ? fmt::format(", {} times", times) : "");
   if (launch["failures"].get<std::int64_t>() > 0) say("  failed: see below\n");
+  if (launch.contains("measured")) say("  {} measured\n", time_text(launch["measured"]["us"]));
   if (launch.contains("prediction")) {
     print_prediction(launch);
     print_lines(launch["trace"]);
@@ -119,14 +120,16 @@ std::vector<Finding> all_findings(const Report& report) {
   return all;
 }
 
-void print(const Report& report) {
-  if (!report.run.is_null()) {
-    say("{}\n", summary_text(report));
-    for (const Json& launch : report.run["launches"]) print_launch(launch);
-    for (const Json& leak : report.run["leaks"])
-      say("\nnever freed: {} that {} gave at {}\n", bytes_text(leak["bytes"].get<double>()),
-          leak["call"].get<std::string>(), place_text(leak));
-  }
+void print_launches(const Report& report) {
+  if (report.run.is_null()) return;
+  say("{}\n", summary_text(report));
+  for (const Json& launch : report.run["launches"]) print_launch(launch);
+  for (const Json& leak : report.run["leaks"])
+    say("\nnever freed: {} that {} gave at {}\n", bytes_text(leak["bytes"].get<double>()),
+        leak["call"].get<std::string>(), place_text(leak));
+}
+
+void print_findings(const Report& report) {
   const std::vector<Finding> findings = all_findings(report);
   std::puts("");
   for (const std::string& remark : report.remarks) say("{}\n", remark);
@@ -140,7 +143,9 @@ Json to_json(const Report& report) {
   Json findings = Json::array();
   for (const Finding& f : all_findings(report))
     findings.push_back({{"file", f.file}, {"line", f.line}, {"sentence", f.sentence}});
-  return {{"file", report.file}, {"findings", findings}, {"remarks", report.remarks}, {"run", report.run}};
+  Json json = {{"file", report.file}, {"findings", findings}, {"remarks", report.remarks}, {"run", report.run}};
+  if (!report.times.is_null()) json["times"] = report.times;
+  return json;
 }
 
 }  // namespace ridge::cli::lab

@@ -17,17 +17,6 @@ std::string place_text(const Json& at) {
 }
 std::string place_text(const Finding& f) { return base(f.file) + ":" + std::to_string(f.line); }
 
-std::string time_text(double us) {
-  if (us >= 1e6) return fmt::format("{:.3g} s", us * 1e-6);
-  if (us >= 1e3) return fmt::format("{:.3g} ms", us * 1e-3);
-  return fmt::format("{:.3g} us", us);
-}
-std::string bytes_text(double bytes) {
-  if (bytes >= 1e9) return fmt::format("{:.3g} GB", bytes * 1e-9);
-  if (bytes >= 1e6) return fmt::format("{:.3g} MB", bytes * 1e-6);
-  if (bytes >= 1e3) return fmt::format("{:.3g} KB", bytes * 1e-3);
-  return fmt::format("{:.0f} bytes", bytes);
-}
 std::string dim_text(const Json& d) {
   const auto n = [&](int i) { return d[static_cast<std::size_t>(i)].get<std::uint64_t>(); };
   std::string text = std::to_string(n(0));

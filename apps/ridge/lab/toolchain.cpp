@@ -2,6 +2,7 @@
 
 #include "../strings.hpp"
 #include "../terminal.hpp"
+#include "input.hpp"
 
 #include <ridge/core/file.hpp>
 
@@ -48,9 +49,10 @@ void forget_running(pid_t child) {
 
 // Starts a program; its output goes to files where they are named.
 Result<pid_t> start(std::vector<std::string> command, std::vector<std::string> environment, const fs::path& output,
-                    const fs::path& messages) {
+                    const fs::path& messages, int input = STDIN_FILENO) {
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
+  if (input != STDIN_FILENO) posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);
   const auto to_file = [&](int descriptor, const fs::path& path) {
     if (!path.empty())
       posix_spawn_file_actions_addopen(&files, descriptor, path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
@@ -143,31 +145,64 @@ Command compile_command(const Toolchain& tools, const Source& source, Mode mode,
 // Apart from the compilation: the trace is compiled with a sanitizer's hooks, and linked without that sanitizer.
 Command link_command(const Toolchain& tools, Mode mode, const fs::path& folder) {
   const std::string program = (folder / name(mode)).string();
-  Command command{tools.compiler, program + ".o",
-                  (tools.archives / fmt::format("libridge_lab_{}.a", name(mode))).string()};
+  // The runtime comes before the program, and whole: so its static objects are made before the program's, which may
+  // call it, and destroyed after them.
+  Command command{tools.compiler, "-Wl,--whole-archive",
+                  (tools.archives / fmt::format("libridge_lab_{}.a", name(mode))).string(), "-Wl,--no-whole-archive",
+                  program + ".o"};
   append(command, lines_of((tools.archives / name(mode)).string() + ".link"));
   append(command, {"-pthread", "-ldl", "-o", program});
   return command;
 }
 
-// The first messages of a compiler that refused.
+// "a.cu:3: " of the error of which a part is at `at`.
+std::string place_of_error(const std::string& messages, std::size_t at) {
+  const std::size_t begin = messages.rfind('\n', at) + 1, column = messages.rfind(':', at - 1);
+  return messages.substr(begin, column - begin) + ": ";
+}
+
+// "a.cu:3: Thrust (thrust/sort.h) is not emulated: ..." of an #error that the translator has written.
+std::string refused_include(const std::string& messages) {
+  constexpr std::string_view mark = ": error: #error ";
+  const std::size_t at = messages.find(mark);
+  if (at == messages.npos || messages.find("is not emulated", at) == messages.npos) return {};
+  const std::size_t text = at + mark.size();
+  return place_of_error(messages, at) + messages.substr(text, messages.find('\n', text) - text);
+}
+
+// "a.cu:3: 65536 bytes of static shared memory: ..." of an assertion that the translator has written.
+std::string refused_shared_memory(const std::string& messages) {
+  const std::size_t at = messages.find(": error: static assertion failed: of static shared memory");
+  if (at == messages.npos) return {};
+  const std::size_t compared = messages.find("comparison reduces to ", at);  // '(65536 <= 49152)'
+  const std::size_t number = messages.find('(', compared);
+  const bool is_said = compared != messages.npos && number != messages.npos;
+  const std::string bytes = is_said ? messages.substr(number + 1, messages.find(' ', number) - number - 1) : "more";
+  return place_of_error(messages, at) + bytes +
+         " bytes of static shared memory: a block may have 49152, and more as dynamic shared memory that "
+         "cudaFuncSetAttribute allows";
+}
+
+std::string refusal_in(const std::string& messages) {
+  const std::string include = refused_include(messages);
+  return include.empty() ? refused_shared_memory(messages) : include;
+}
+
+}  // namespace
+
 std::string first_lines(const std::string& text, int most) {
   std::size_t end = 0;
   for (int i = 0; i < most && end < text.size(); ++i) end = std::min(text.find('\n', end), text.size() - 1) + 1;
   return text.substr(0, end) + (end < text.size() ? "...\n" : "");
 }
 
-// "a.cu:3: Thrust (thrust/sort.h) is not emulated: ..." of an #error that the translator has written.
-std::string refusal_in(const std::string& messages) {
-  constexpr std::string_view mark = ": error: #error ";
-  const std::size_t at = messages.find(mark);
-  if (at == messages.npos || messages.find("is not emulated", at) == messages.npos) return {};
-  const std::size_t begin = messages.rfind('\n', at) + 1, column = messages.rfind(':', at - 1);
-  const std::size_t text = at + mark.size();
-  return messages.substr(begin, column - begin) + ": " + messages.substr(text, messages.find('\n', text) - text);
+// The modes are g++'s, which $CXX may name otherwise (g++-13); another compiler that it names is not for us.
+static std::string compiler() {
+  const char* chosen = std::getenv("CXX");
+  const std::string name = chosen ? fs::path(chosen).filename().string() : "";
+  const bool is_gnu = name.starts_with("g++") || name.find("-g++") != name.npos;
+  return is_gnu && name.find(' ') == name.npos ? chosen : "g++";
 }
-
-}  // namespace
 
 Result<Toolchain> find_toolchain() {
   std::error_code error;
@@ -185,8 +220,7 @@ Result<Toolchain> find_toolchain() {
                          fmt::format("lab: what it compiles files with is not beside {}; a plain build of Ridge by g++ "
                                      "makes it (target ridge_lab)",
                                      folder.string()));
-  const char* chosen = std::getenv("CXX");
-  tools.compiler = chosen && *chosen ? chosen : "g++";
+  tools.compiler = compiler();
   return tools;
 }
 
@@ -271,27 +305,41 @@ void end_on_signal() {
   if (remover > 0) waitpid(remover, nullptr, 0);
 }
 
+// Waits for a run, which gets its input meanwhile, and ends it where it takes too long.
+static int wait_for_run(pid_t child, StandardInput& input, double seconds, bool& timed_out) {
+  int status = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  while (waitpid(child, &status, seconds > 0 || input.is_fed() ? WNOHANG : 0) == 0) {
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+    if (seconds > 0 && passed.count() > seconds) {
+      timed_out = true;
+      kill(child, SIGKILL);
+      waitpid(child, &status, 0);
+      break;
+    }
+    if (input.is_fed()) input.feed(5);
+    else std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  input.end_run();
+  forget_running(child);
+  return status;
+}
+
 Result<Run> run_program(const fs::path& program, const RunOptions& options, const fs::path& folder) {
+  static StandardInput input;  // there is one, whoever runs programs
   const fs::path output = options.keeps_output ? folder / "output" : fs::path(), messages = folder / "messages";
   std::vector<std::string> command{program.string()};
   command.insert(command.end(), options.arguments.begin(), options.arguments.end());
   std::fflush(stdout);
-  const Result<pid_t> child = start(command, options.environment, output, messages);
-  if (!child) return child.error();
-  Run run;
-  int status = 0;
-  const auto begin = std::chrono::steady_clock::now();
-  while (waitpid(*child, &status, options.seconds > 0 ? WNOHANG : 0) == 0) {
-    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-    if (passed.count() > options.seconds) {
-      run.timed_out = true;
-      kill(*child, SIGKILL);
-      waitpid(*child, &status, 0);
-      break;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const int from = input.begin_run();
+  const Result<pid_t> child = start(command, options.environment, output, messages, from);
+  input.has_started(from);
+  if (!child) {
+    input.end_run();
+    return child.error();
   }
-  forget_running(*child);
+  Run run;
+  const int status = wait_for_run(*child, input, options.seconds, run.timed_out);
   run.code = code_of(status);
   run.messages = read_file(messages).value_or("");
   if (options.keeps_output) run.output = read_file(output).value_or("");

@@ -22,7 +22,7 @@ constexpr std::string_view name(Mode mode) {
 // The folders of archives and options, and of Ridge's headers; an error that says what to build where they are missing.
 struct Toolchain {
   fs::path archives, headers;
-  std::string compiler;  // $CXX or g++
+  std::string compiler;  // g++, or $CXX where that is one
 };
 Result<Toolchain> find_toolchain();
 
@@ -31,6 +31,9 @@ struct Source {
   std::vector<std::string> flags;  // the user's own -I and -D
   const fs::path& file() const { return translated.files[0].source; }
 };
+
+// The first messages of a compiler that refused.
+std::string first_lines(const std::string& messages, int most);
 
 // Makes the programs of these modes side by side, as `folder`/MODE. An error has the compiler's first messages.
 Status compile(const Toolchain&, const Source&, const std::vector<Mode>&, const fs::path& folder);

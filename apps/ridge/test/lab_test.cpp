@@ -1,6 +1,8 @@
 // ridge lab, on the files of lab/: what is right in them, and what is wrong.
 #include "cli.hpp"
+#include "page.hpp"
 
+#include <chrono>
 #include <utility>
 
 namespace ridge {
@@ -77,6 +79,11 @@ TEST_F(CliLab, WhatNoDeviceTakesIsRefusedAsADeviceWould) {
   EXPECT_TRUE(contains(done.out, "cudaErrorInvalidConfiguration\ncudaErrorLaunchFailure\n")) << done.out;
   EXPECT_TRUE(contains(done.out, "refused.cu:10: nothing: a block of (2048,1,1) threads: it may have 1024"))
       << done.out;
+  for (const char* more :
+       {"refused.cu:12: nothing: 49153 bytes of dynamic shared memory: more than 48 KB must be allowed",
+        "refused.cu:14: nothing: 65537 bytes of dynamic shared memory"})
+    EXPECT_TRUE(contains(done.out, more)) << done.out;
+  EXPECT_FALSE(contains(done.out, "refused.cu:15: ")) << done.out;
   EXPECT_TRUE(contains(done.out, "PTX is not emulated: ")) << done.out;
 }
 
@@ -96,6 +103,69 @@ TEST_F(CliLab, WhatWasFoundSurvivesAnAbort) {
       << ended.out;
 }
 
+TEST_F(CliLab, EveryRunReadsTheSameInput) {
+  std::string numbers;
+  for (int i = 1; i <= 1000; ++i) numbers += std::to_string(i) + "\n";
+  const std::string input = folder.write("numbers", numbers), lab = quoted_program + "lab " + file("input.cu");
+  for (const std::string& way : {lab + " <" + input, "cat " + input + " | " + lab}) {
+    const auto done = shell(way);
+    EXPECT_EQ(done.code, 0) << way << done.out << done.err;
+    EXPECT_TRUE(contains(done.out, "sum 500500 of 1000\n")) << done.out;
+  }
+}
+
+TEST_F(CliLab, NobodyWaitsForAnInputThatIsNotRead) {
+  const std::string open = folder / "open";
+  const auto begun = std::chrono::steady_clock::now();
+  const auto done = shell("mkfifo " + open + "; sleep 300 >" + open + " & " + quoted_program + "lab " +
+                          file("nested.cu") + " --run <" + open + "; kill $!");
+  EXPECT_TRUE(contains(done.out, "6 6\n")) << done.out << done.err;
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(200));
+}
+
+TEST_F(CliLab, FunctionsOfCudaAndKernelsMayBePointers) {
+  const auto done = study("pointers.cu", {"--trace"});
+  EXPECT_TRUE(contains(done.out, "10 7\n")) << done.out << done.err;
+  EXPECT_TRUE(contains(done.out,
+                       "wrong:\n  pointers.cu:61: cudaLaunchKernel: which kernel's this pointer is was not to "
+                       "be seen: give it the kernel itself"))
+      << done.out;
+  EXPECT_TRUE(contains(done.out, " twice_float  grid (1), block (32)")) << done.out;
+  EXPECT_FALSE(contains(done.out, "never freed")) << done.out;
+}
+
+TEST_F(CliLab, StaticObjectsMayCallCuda) {
+  const auto done = study("statics.cu", {});
+  expect_done(done);
+  EXPECT_TRUE(contains(done.out, "7\n")) << done.out;
+  EXPECT_TRUE(contains(done.out, "2 launches")) << done.out;
+  EXPECT_FALSE(contains(done.out, "never freed")) << done.out;
+}
+
+TEST_F(CliLab, TheSamplesHelpersAreThere) {
+  const auto done = study("vectors.cu", {"--run"});
+  EXPECT_EQ(done.code, 0) << done.out << done.err;
+  const std::string own = folder.write("own.cu", "#include \"helper_math.h\"\nint main() { return of_mine; }\n");
+  folder.write("helper_math.h", "constexpr int of_mine = 0;\n");
+  expect_done(ridge_program({"lab", own, "--run"}));
+}
+
+TEST_F(CliLab, MoreStaticSharedMemoryThanABlockHasIsRefused) {
+  const std::string large = folder.write("large.cu",
+                                         "template <int N> __global__ void k(float* x) {\n  __shared__ float s[N];\n"
+                                         "  __shared__ float t[32];\n  s[threadIdx.x] = t[0];\n  *x = s[0];\n}\n"
+                                         "int main() { k<12256><<<1, 1>>>(nullptr); k<12257><<<1, 1>>>(nullptr); }\n");
+  expect_refused(ridge_program({"lab", large, "--run"}),
+                 "large.cu:3: 49156 bytes of static shared memory: a block may have 49152");
+}
+
+TEST_F(CliLab, AnotherCompilerThanGnusIsNotTaken) {
+  const auto done = shell("CXX=/nowhere/clang++ " + quoted_program + "lab " + file("nested.cu") + " --run");
+  EXPECT_EQ(done.code, 0) << done.err;
+  const auto refused = shell("CXX=/nowhere/g++-99 " + quoted_program + "lab " + file("nested.cu") + " --run");
+  expect_refused(refused, "/nowhere/g++-99 cannot be started");
+}
+
 TEST_F(CliLab, ALibraryThatIsNotCompiledIsNotRefused) {
   const std::string file =
       folder.write("guarded.cu", "#ifdef USE_THRUST\n#include <thrust/sort.h>\n#endif\nint main() {}\n");
@@ -106,10 +176,26 @@ TEST_F(CliLab, ThePageHoldsTheSourceAndItsGutter) {
   const std::string page = folder / "page.html";
   expect_done(study("transpose.cu", {"--trace", "--html", page}));
   const std::string html = file_bytes(page);
-  EXPECT_TRUE(html.starts_with("<!doctype html>")) << html.substr(0, 80);
+  EXPECT_EQ(page_fault(html), "") << html;
   EXPECT_TRUE(contains(html, "y[col * size + row] = x[row * size + col];"));
-  EXPECT_TRUE(contains(html, "<tr class=\"hot\"><td class=\"n\">8</td>"));
-  EXPECT_FALSE(contains(html, "<script") || contains(html, "http"));
+  EXPECT_TRUE(contains(html, "<tr id=\"transpose.cu-8\" class=\"hot\">"));
+  // Bytes are counted and operations are not: lines below the roofs, and no intensity in the table.
+  EXPECT_TRUE(contains(html, "DRAM 3.35 TB/s") && contains(html, ">1 naive</text>") &&
+              contains(html, ">2 tiled</text>"));
+  EXPECT_FALSE(contains(html, "per byte</th>"));
+}
+
+TEST_F(CliLab, ThePageEscapesWhatTheSourceAndItsNameHold) {
+  const std::string page = folder / "page.html",
+                    odd = folder.write("a<b>&.cu",
+                                       "__global__ void f(int* x) {\n\t*x = 1;  // \"<script>\" & </table>\n}\n"
+                                       "int main() {\n  int* x;\n  cudaMalloc(&x, 4);\n  f<<<1, 1>>>(x);\n"
+                                       "  cudaDeviceSynchronize();\n  cudaFree(x);\n}\n");
+  expect_done(ridge_program({"lab", odd, "--trace", "--html", page}));
+  const std::string html = file_bytes(page);
+  EXPECT_EQ(page_fault(html), "") << html;
+  EXPECT_TRUE(contains(html, "<title>a&lt;b&gt;&amp;.cu</title>")) << html;
+  EXPECT_TRUE(contains(html, "        *x = 1;  // &quot;&lt;script&gt;&quot; &amp; &lt;/table&gt;</td>")) << html;
 }
 
 TEST_F(CliLab, WhatIsWrongWithARequest) {

@@ -9,6 +9,11 @@ __global__ void hopper(unsigned* out) {
 int main() {
   nothing<<<1, 2048>>>();
   std::printf("%s\n", cudaGetErrorName(cudaGetLastError()));
+  nothing<<<1, 32, 49153>>>();
+  cudaFuncSetAttribute(nothing, cudaFuncAttributeMaxDynamicSharedMemorySize, 65536);
+  nothing<<<1, 32, 65537>>>();
+  nothing<<<1, 32, 65536>>>();
+  cudaGetLastError();
   unsigned* out;
   cudaMallocManaged(&out, sizeof *out);
   hopper<<<1, 32>>>(out);
