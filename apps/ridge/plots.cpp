@@ -1,12 +1,16 @@
 #include "plots.hpp"
 
+#include "axes.hpp"
+#include "labels.hpp"
+#include "legend.hpp"
+#include "page/quantities.hpp"
+
 #include <ridge/roofline/bound.hpp>
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 namespace ridge::cli {
 
@@ -14,78 +18,9 @@ namespace {
 
 using roofline::Level;
 
-constexpr double left = 80, top = 44, plot_width = 560, plot_height = 380, legend_width = 240, bottom = 56;
-
-// Decades along both sides.
-class LogAxes {
- public:
-  LogAxes(double x_low, double x_high, double y_low, double y_high)
-      : x0_(std::floor(decade(x_low))),
-        x1_(std::ceil(decade(x_high))),
-        y0_(std::floor(decade(y_low))),
-        y1_(std::ceil(decade(y_high))) {
-    if (x1_ <= x0_) x1_ = x0_ + 1;
-    if (y1_ <= y0_) y1_ = y0_ + 1;
-  }
-  double x(double value) const { return left + (std::log10(value) - x0_) / (x1_ - x0_) * plot_width; }
-  double y(double value) const { return top + (y1_ - std::log10(value)) / (y1_ - y0_) * plot_height; }
-  double x_low() const { return std::pow(10, x0_); }
-  double x_high() const { return std::pow(10, x1_); }
-  double y_low() const { return std::pow(10, y0_); }
-  // Degrees by which a line of y proportional to x rises.
-  double slope() const { return std::atan2(plot_height / (y1_ - y0_), plot_width / (x1_ - x0_)) * 180 / M_PI; }
-
-  using Name = std::function<std::string(double)>;
-  void draw(Svg& svg, const std::string& x_title, const std::string& y_title, const Name& x_name,
-            const Name& y_name) const {
-    constexpr std::string_view grid = "stroke-width=\"0.5\" stroke-opacity=\"0.3\"";
-    for (double value : ticks(x0_, x1_)) {
-      svg.line(x(value), top, x(value), top + plot_height, grid);
-      svg.text(x(value), top + plot_height + 18, x_name(value), Anchor::middle);
-    }
-    for (double value : ticks(y0_, y1_)) {
-      svg.line(left, y(value), left + plot_width, y(value), grid);
-      svg.text(left - 8, y(value) + 4, y_name(value), Anchor::end);
-    }
-    svg.line(left, top + plot_height, left + plot_width, top + plot_height, "stroke-width=\"1.2\"");
-    svg.line(left, top, left, top + plot_height, "stroke-width=\"1.2\"");
-    svg.text(left + plot_width / 2, top + plot_height + 42, x_title, Anchor::middle, 13);
-    svg.text(20, top + plot_height / 2, y_title, Anchor::middle, 13, -90);
-  }
-
- private:
-  // Of any number, infinities and NaN too: an axis ends.
-  static double decade(double value) { return value > 0 ? std::clamp(std::log10(value), -30.0, 30.0) : -30; }
-
-  // Powers of ten, and 2 and 5 times those where they are few.
-  static std::vector<double> ticks(double from, double to) {
-    std::vector<double> values;
-    for (double d = from; d <= to; ++d)
-      for (double step : {1.0, 2.0, 5.0})
-        if (step == 1 || (to - from <= 2 && d < to)) values.push_back(step * std::pow(10, d));
-    return values;
-  }
-
-  double x0_, x1_, y0_, y1_;
-};
-
-class Legend {
- public:
-  explicit Legend(Svg& svg) : svg_(svg) {}
-  // Once for every label.
-  void add(const std::string& label, Marker marker, bool filled) {
-    if (std::ranges::find(seen_, label) != seen_.end()) return;
-    seen_.push_back(label);
-    const double x = left + plot_width + 24, y = top + 8 + 20 * static_cast<double>(seen_.size() - 1);
-    if (y > top + plot_height) return;  // no room: the tables name them all
-    svg_.marker(marker, x, y, filled);
-    svg_.text(x + 14, y + 4, label, Anchor::start, 12);
-  }
-
- private:
-  Svg& svg_;
-  std::vector<std::string> seen_;
-};
+// Its letters are large beside the desk's: there it is shown at three quarters of its size.
+constexpr PlotBox phone{.left = 66, .top = 8, .width = 340, .height = 290, .letters = 13};
+constexpr double phone_margin = 14;
 
 std::string plain(double value) { return fmt::format("{:g}", value); }
 std::string bytes_name(double bytes) {
@@ -96,57 +31,155 @@ std::string bytes_name(double bytes) {
                         : fmt::format("{:g} B", bytes);
 }
 
+// ---- the roofline ---------------------------------------------------------------------------------------------------
+
+class Roofline {
+ public:
+  Roofline(const DeviceInfo& device, const std::vector<Unit>& units, const std::vector<RoofPoint>& points,
+           PlotSize size)
+      : device_(device),
+        units_(units),
+        points_(points),
+        size_(size),
+        box_(size == PlotSize::desk ? desk : phone),
+        ceiling_(ceiling()),
+        axes_(axes()) {}
+
+  std::string draw(const std::string& title) {
+    const bool is_desk = size_ == PlotSize::desk;
+    Svg svg(box_.right() + (is_desk ? legend_width : phone_margin), box_.bottom() + bottom_margin, title);
+    if (is_desk) svg.text(box_.left, 26, title, Anchor::start, 15);
+    axes_.draw(svg, "operations per byte of memory", "1e12 operations/s", plain, plain);
+    Labels labels(svg, box_);
+    draw_lines(svg, labels);
+    draw_points(svg, labels);
+    name_roofs(labels);
+    if (!is_desk) name_points(labels);
+    return svg.str();
+  }
+
+ private:
+  double ceiling() const {
+    double tera = 0;
+    for (Unit unit : units_) tera = std::max(tera, roofline::rate(device_, unit));
+    for (const RoofPoint& p : points_) tera = std::max(tera, p.tera);
+    return tera;
+  }
+
+  LogAxes axes() const {
+    double x_low = 0.05, x_high = 100, y_low = 0.1;
+    for (const RoofPoint& p : points_) {
+      if (p.gbs > 0) {
+        y_low = std::min(y_low, p.gbs * 1e-3);  // so that much of the line is seen
+        continue;
+      }
+      x_low = std::min(x_low, p.intensity), x_high = std::max(x_high, p.intensity);
+      y_low = std::min(y_low, p.tera);
+    }
+    const double y_high = std::max(ceiling_, y_low * 10);
+    const double dram = roofline::bandwidth_gbs(device_, Level::dram);
+    if (dram > 0) x_high = std::max(x_high, 2e3 * ceiling_ / dram);
+    const double air = size_ == PlotSize::desk ? 1 : 0.7;  // no point is on an axis, where its label has no room
+    return {box_, x_low * air, x_high, y_low * air, y_high * 1.05};
+  }
+
+  // From where a slope enters the drawing to where it meets the highest unit.
+  struct Slope {
+    double from = 0, to = 0;
+  };
+  Slope slope(double gbs) const {
+    return {std::max(axes_.x_low(), axes_.y_low() / gbs * 1e3), std::min(ceiling_ / gbs * 1e3, axes_.x_high())};
+  }
+  void draw_line(Svg& svg, Labels& labels, double x1, double y1, double x2, double y2, std::string_view style) const {
+    svg.line(axes_.x(x1), axes_.y(y1), axes_.x(x2), axes_.y(y2), style);
+    labels.keep_free(axes_.x(x1), axes_.y(y1), axes_.x(x2), axes_.y(y2));
+  }
+  void draw_slope(Svg& svg, Labels& labels, double gbs, std::string_view style) const {
+    const Slope s = slope(gbs);
+    if (s.from < s.to) draw_line(svg, labels, s.from, s.from * gbs * 1e-3, s.to, s.to * gbs * 1e-3, style);
+  }
+
+  // Shared memory's slope is left to the desk: no kernel of a trace is compared with it.
+  Level highest_level() const { return size_ == PlotSize::desk ? Level::shared : Level::l2; }
+  double shown_gbs(Level level) const {
+    return level > highest_level() ? 0 : std::max(roofline::bandwidth_gbs(device_, level), 0.0);
+  }
+
+  // Where a unit's line begins: at the slope of the widest level.
+  double start_of(double tera) const {
+    const double widest = shown_gbs(highest_level());
+    return std::max(axes_.x_low(), widest > 0 ? tera * 1e3 / widest : 0);
+  }
+
+  // All lines, then all words, for a line over a word hides it.
+  void draw_lines(Svg& svg, Labels& labels) const {
+    for (Unit unit : units_) {
+      const double tera = roofline::rate(device_, unit);
+      if (tera <= 0) continue;
+      draw_line(svg, labels, start_of(tera), tera, axes_.x_high(), tera, "stroke-width=\"1.6\"");
+    }
+    int dash = 0;
+    for (Level level : roofline::levels)
+      if (const double gbs = shown_gbs(level); gbs > 0)
+        draw_slope(svg, labels, gbs, fmt::format("stroke-width=\"1.6\" stroke-dasharray=\"{}\"", dashes(dash++)));
+    for (const RoofPoint& p : points_)
+      if (p.gbs > 0)
+        draw_slope(svg, labels, p.gbs, "stroke-width=\"1.2\" stroke-dasharray=\"1 4\" stroke-linecap=\"round\"");
+  }
+
+  void name_slope(Labels& labels, double gbs, const std::string& text, std::initializer_list<double> above,
+                  bool must) const {
+    const Slope s = slope(gbs);
+    if (s.from < s.to)
+      labels.along(axes_.x(s.from), axes_.y(s.from * gbs * 1e-3), axes_.x(s.to), axes_.y(s.to * gbs * 1e-3), text,
+                   above, must);
+  }
+
+  // Each level of memory is named along its slope, each unit above its line.
+  void name_roofs(Labels& labels) const {
+    for (Level level : roofline::levels) {
+      const double gbs = shown_gbs(level);
+      if (gbs <= 0) continue;
+      // DRAM's name stands below its line, for the L2 cache's is close above.
+      const double above = level == Level::dram ? -1.3 : 0.6;
+      name_slope(labels, gbs, fmt::format("{} {:.3g} TB/s", roofline::name(level), gbs * 1e-3), {above}, true);
+    }
+    for (Unit unit : units_)
+      if (const double tera = roofline::rate(device_, unit); tera > 0)
+        labels.on(axes_.x(start_of(tera)), axes_.x(axes_.x_high()) - 4, axes_.y(tera),
+                  fmt::format("{} {} T/s", name(unit), page::figures(tera)));
+  }
+
+  void draw_points(Svg& svg, Labels& labels) const {
+    Legend legend(svg, desk);
+    for (const RoofPoint& p : points_) {
+      if (p.gbs > 0) continue;
+      svg.marker(p.marker, axes_.x(p.intensity), axes_.y(p.tera), p.filled, p.hint);
+      if (size_ == PlotSize::desk) legend.add(p.label, p.marker, p.filled);
+      else labels.keep_free(axes_.x(p.intensity), axes_.y(p.tera));
+    }
+  }
+
+  void name_points(Labels& labels) const {
+    for (const RoofPoint& p : points_)
+      if (p.gbs > 0) name_slope(labels, p.gbs, p.label, {0.6, -1.5, 1.7, -2.6, 2.8}, false);
+      else labels.near(axes_.x(p.intensity), axes_.y(p.tera), p.label);
+  }
+
+  const DeviceInfo& device_;
+  const std::vector<Unit>& units_;
+  const std::vector<RoofPoint>& points_;
+  PlotSize size_;
+  PlotBox box_;
+  double ceiling_;
+  LogAxes axes_;
+};
+
 }  // namespace
 
 std::string roofline_svg(const DeviceInfo& device, const std::vector<Unit>& units, const std::vector<RoofPoint>& points,
-                         const std::string& title) {
-  double x_low = 0.05, x_high = 100, y_low = 0.1, y_high = 1;
-  for (const RoofPoint& p : points) {
-    x_low = std::min(x_low, p.intensity), x_high = std::max(x_high, p.intensity);
-    y_low = std::min(y_low, p.tera);
-  }
-  double ceiling = 0;
-  for (Unit unit : units) ceiling = std::max(ceiling, roofline::rate(device, unit));
-  for (const RoofPoint& p : points) ceiling = std::max(ceiling, p.tera);
-  y_high = std::max(ceiling, y_low * 10);
-  const double dram = roofline::bandwidth_gbs(device, Level::dram);
-  if (dram > 0) x_high = std::max(x_high, 2e3 * ceiling / dram);
-  const LogAxes axes(x_low, x_high, y_low, y_high * 1.05);
-
-  Svg svg(left + plot_width + legend_width, top + plot_height + bottom, title);
-  svg.text(left, 26, title, Anchor::start, 15);
-  axes.draw(svg, "operations per byte of memory", "1e12 operations/s", plain, plain);
-  // Each level of memory: a slope up to the highest ceiling, named along it.
-  int dash = 0;
-  for (Level level : roofline::levels) {
-    const double gbs = roofline::bandwidth_gbs(device, level);
-    if (gbs <= 0) continue;
-    const double from = std::max(axes.x_low(), axes.y_low() / gbs * 1e3),
-                 to = std::min(ceiling / gbs * 1e3, axes.x_high());
-    if (from >= to) continue;
-    svg.line(axes.x(from), axes.y(from * gbs * 1e-3), axes.x(to), axes.y(to * gbs * 1e-3),
-             fmt::format("stroke-width=\"1.6\" stroke-dasharray=\"{}\"", dashes(dash++)));
-    // DRAM's name stands below its line, for the L2 cache's is close above.
-    const bool below = level == Level::dram;
-    const double at = from * std::pow(to / from, below ? 0.15 : 0.6);
-    const double shift = below ? 14 : -7;
-    svg.text(axes.x(at), axes.y(at * gbs * 1e-3) + shift,
-             fmt::format("{} {:.3g} TB/s", roofline::name(level), gbs * 1e-3), Anchor::middle, 12, -axes.slope());
-  }
-  for (Unit unit : units) {
-    const double rate = roofline::rate(device, unit);
-    if (rate <= 0) continue;
-    const double from = dram > 0 ? rate * 1e3 / roofline::bandwidth_gbs(device, Level::shared) : 0;
-    svg.line(axes.x(std::max(axes.x_low(), from)), axes.y(rate), axes.x(axes.x_high()), axes.y(rate),
-             "stroke-width=\"1.6\"");
-    svg.text(axes.x(axes.x_high()) - 4, axes.y(rate) - 6, fmt::format("{} {:.3g} T/s", name(unit), rate), Anchor::end);
-  }
-  Legend legend(svg);
-  for (const RoofPoint& p : points) {
-    svg.marker(p.marker, axes.x(p.intensity), axes.y(p.tera), p.filled, p.hint);
-    legend.add(p.label, p.marker, p.filled);
-  }
-  return svg.str();
+                         const std::string& title, PlotSize size) {
+  return Roofline(device, units, points, size).draw(title);
 }
 
 std::string bandwidth_svg(const std::vector<Series>& series, double roof_gbs, const std::string& roof_label,
@@ -158,16 +191,16 @@ std::string bandwidth_svg(const std::vector<Series>& series, double roof_gbs, co
       y_low = std::min(y_low, gbs), y_high = std::max(y_high, gbs);
     }
   if (x_high <= 0) return {};
-  const LogAxes axes(x_low, x_high * 1.01, y_low, y_high * 1.01);
-  Svg svg(left + plot_width + legend_width, top + plot_height + bottom, title);
-  svg.text(left, 26, title, Anchor::start, 15);
+  const LogAxes axes(desk, x_low, x_high * 1.01, y_low, y_high * 1.01);
+  Svg svg(desk.right() + legend_width, desk.bottom() + bottom_margin, title);
+  svg.text(desk.left, 26, title, Anchor::start, 15);
   axes.draw(svg, "bytes moved", "GB/s", bytes_name, plain);
   if (roof_gbs > 0) {
-    svg.line(left, axes.y(roof_gbs), left + plot_width, axes.y(roof_gbs),
+    svg.line(desk.left, axes.y(roof_gbs), desk.right(), axes.y(roof_gbs),
              "stroke-width=\"1.6\" stroke-dasharray=\"8 4\"");
-    svg.text(left + 6, axes.y(roof_gbs) - 6, roof_label);
+    svg.text(desk.left + 6, axes.y(roof_gbs) - 6, roof_label);
   }
-  Legend legend(svg);
+  Legend legend(svg, desk);
   for (std::size_t i = 0; i < series.size(); ++i) {
     const Series& s = series[i];
     std::vector<std::pair<double, double>> line;

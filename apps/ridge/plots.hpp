@@ -18,11 +18,16 @@ struct RoofPoint {
   Marker marker = Marker::circle;
   bool filled = true;
   std::string hint = {};  // shown under the pointer
+  // 1e9 bytes/s of memory, of a kernel whose operations nobody counted: it is somewhere on a line, and that is drawn.
+  double gbs = 0;
 };
+
+// For a desk: with a legend beside it. For a phone: narrow, with the labels at the points.
+enum class PlotSize { desk, phone };
 
 // The roofs of a device's memory levels and of the units named, and the points below them.
 std::string roofline_svg(const DeviceInfo&, const std::vector<Unit>& units, const std::vector<RoofPoint>& points,
-                         const std::string& title);
+                         const std::string& title, PlotSize = PlotSize::desk);
 
 struct SizePoint {
   double bytes = 0, gbs = 0;

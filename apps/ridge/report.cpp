@@ -1,6 +1,7 @@
-// ridge report: results as a page of tables and drawings, which needs no network and no script; and how well the
-// model predicts them.
+// ridge report: results as a page of tables and drawings, in one file that needs no network and no script; the drawings
+// as files of their own as well; and how well the model predicts them.
 #include "commands.hpp"
+#include "page/document.hpp"
 #include "plots.hpp"
 #include "request.hpp"
 #include "results.hpp"
@@ -144,56 +145,24 @@ std::string draw_bandwidth(const std::vector<Line>& lines, std::string_view fami
 
 // ---- the page ------------------------------------------------------------------------------------------------------
 
-class Page {
- public:
-  explicit Page(const std::string& title) {
-    html_ = fmt::format(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{0}</title>\n<style>\n"
-        "body {{ font: 15px/1.45 sans-serif; color: #111; background: #fff; max-width: 62rem; margin: 2rem auto; "
-        "padding: 0 1rem; }}\n"
-        "h1 {{ font-size: 1.5rem; }} h2 {{ font-size: 1.15rem; margin-top: 2.2rem; }}\n"
-        "img {{ max-width: 100%; height: auto; }}\n"
-        ".wide {{ overflow-x: auto; }}\n"
-        "table {{ border-collapse: collapse; font-size: 13px; }}\n"
-        "th, td {{ padding: .2rem .6rem; text-align: right; border-bottom: 1px solid #ccc; vertical-align: top; }}\n"
-        "th {{ border-bottom: 2px solid #111; }}\n"
-        ".l {{ text-align: left; }} code {{ font-size: 12px; }}\n"
-        "</style></head><body>\n<h1>{0}</h1>\n",
-        escaped(title));
-  }
-  void heading(const std::string& text) { html_ += "<h2>" + escaped(text) + "</h2>\n"; }
-  void paragraph(const std::string& text) { html_ += "<p>" + escaped(text) + "</p>\n"; }
-  void image(const std::string& file, const std::string& what) {
-    html_ += fmt::format("<p><img src=\"{}\" alt=\"{}\"></p>\n", escaped(file), escaped(what));
-  }
-  // Columns whose title begins with '<' are flush left.
-  void table(const std::vector<std::string>& titles, const std::vector<std::vector<std::string>>& rows) {
-    const auto cell = [&](const char* tag, std::size_t column, std::string_view text) {
-      const bool flush = titles[column].starts_with('<');
-      html_ += fmt::format("<{0}{1}>{2}</{0}>", tag, flush ? " class=\"l\"" : "", escaped(text));
-    };
-    html_ += "<div class=\"wide\"><table>\n<tr>";
-    for (std::size_t i = 0; i < titles.size(); ++i)
-      cell("th", i, std::string_view(titles[i]).substr(titles[i].starts_with('<')));
-    html_ += "</tr>\n";
-    for (const auto& row : rows) {
-      html_ += "<tr>";
-      for (std::size_t i = 0; i < row.size(); ++i) cell("td", i, row[i]);
-      html_ += "</tr>\n";
-    }
-    html_ += "</table></div>\n";
-  }
-  std::string str() const { return html_ + "</body></html>\n"; }
+using page::Document;
 
- private:
-  std::string html_;
-};
+Status write(const std::filesystem::path& path, const std::string& text) {
+  RIDGE_CLI_TAKE(file, OutputFile::create(path));
+  RIDGE_TRY(file.write(text));
+  return file.commit();
+}
+
+// In the page, and as a file beside it for documents of other kinds.
+Status add_drawing(Document& page, const std::filesystem::path& file, const std::string& svg) {
+  page.add("<figure class=\"wide\">" + page::inlined(svg) + "</figure>\n");
+  return write(file, svg);
+}
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 std::string signed_percent(double share) { return fmt::format("{:+.1f} %", 100 * share); }
 
-void add_measurements(Page& page, const std::vector<Line>& lines) {
+void add_measurements(Document& page, const std::vector<Line>& lines) {
   page.heading("Measured");
   std::vector<std::vector<std::string>> rows;
   for (const Line& line : lines)
@@ -206,7 +175,7 @@ void add_measurements(Page& page, const std::vector<Line>& lines) {
   page.table({"<case", "<variant", "us", "noise", "GB/s", "of a copy", "<bound", "of the roof"}, rows);
 }
 
-void add_ratios(Page& page, const std::vector<Line>& lines) {
+void add_ratios(Document& page, const std::vector<Line>& lines) {
   std::vector<std::vector<std::string>> rows;
   for (const Line& line : lines)
     for (const ResultPeer& peer : line.row.peers)
@@ -220,7 +189,7 @@ void add_ratios(Page& page, const std::vector<Line>& lines) {
 }
 
 // Each file by itself: times of one run are compared with one another.
-void add_beaten_choices(Page& page, const std::vector<Results>& files) {
+void add_beaten_choices(Document& page, const std::vector<Results>& files) {
   std::vector<std::vector<std::string>> rows;
   for (const Results& results : files)
     for (const BeatenChoice& b : beaten_choices(results.rows))
@@ -234,7 +203,7 @@ void add_beaten_choices(Page& page, const std::vector<Results>& files) {
   page.table({"<case", "<chosen", "us", "<fastest", "us", "slower by"}, rows);
 }
 
-void add_predictions(Page& page, const std::vector<Line>& lines, const Errors& e) {
+void add_predictions(Document& page, const std::vector<Line>& lines, const Errors& e) {
   page.heading("Predicted");
   page.paragraph(
       fmt::format("The model of today against these times: median error {:.1f} % over the rows that the plans chose, "
@@ -259,12 +228,6 @@ void print_errors(const Errors& e, std::size_t count) {
     table.add({line->row.case_text, line->row.variant, fmt::format("{:.2f}", line->row.us),
                fmt::format("{:.2f}", line->explanation.predicted_us), signed_percent(line->error())});
   table.print();
-}
-
-Status write(const std::filesystem::path& path, const std::string& text) {
-  RIDGE_CLI_TAKE(file, OutputFile::create(path));
-  RIDGE_TRY(file.write(text));
-  return file.commit();
 }
 
 // The files that hold results. Of several, what holds none (measurements that another program made) is left out, with
@@ -299,19 +262,13 @@ Result<int> report(const Request& request) {
   std::filesystem::create_directories(folder, error);
   if (error) return Status::error(Code::io, "folder '" + request.folder + "' cannot be made: " + error.message());
 
-  Page page("Ridge on " + files.front().device);
-  std::vector<std::vector<std::string>> sources;
-  for (const Results& r : files) sources.push_back({r.path, r.date, r.commit, r.driver});
-  page.table({"<results", "<date", "<commit", "<driver"}, sources);
-  for (const std::string& why : left_out) page.paragraph("Left out: " + why + ".");
-
+  Document page("Ridge on " + files.front().device);
   page.heading("Roofline");
   page.paragraph(
       "Each point is a benchmark case: the operations of the unit that it keeps busiest, over the bytes that it must "
       "move and over the measured time. Slopes are the levels of memory, as on the data sheet; horizontal lines the "
       "units.");
-  RIDGE_TRY(write(folder / "roofline.svg", draw_roofline(lines, device)));
-  page.image("roofline.svg", "Roofline of " + device.name + " with the measured cases");
+  RIDGE_TRY(add_drawing(page, folder / "roofline.svg", draw_roofline(lines, device)));
 
   page.heading("Bandwidth over size");
   std::vector<std::string_view> families;
@@ -319,10 +276,8 @@ Result<int> report(const Request& request) {
     if (line.row.chosen && std::ranges::find(families, line.known.op->family) == families.end())
       families.push_back(line.known.op->family);
   for (std::string_view family : families) {
-    const std::string svg = draw_bandwidth(lines, family, device), file = fmt::format("bandwidth-{}.svg", family);
-    if (svg.empty()) continue;
-    RIDGE_TRY(write(folder / file, svg));
-    page.image(file, fmt::format("Bandwidth of {} over the bytes moved", family));
+    const std::string svg = draw_bandwidth(lines, family, device);
+    if (!svg.empty()) RIDGE_TRY(add_drawing(page, folder / fmt::format("bandwidth-{}.svg", family), svg));
   }
   add_measurements(page, lines);
   add_ratios(page, lines);
@@ -332,6 +287,11 @@ Result<int> report(const Request& request) {
     add_predictions(page, lines, errors);
     print_errors(errors, lines.size());
   }
+  page.heading("From");
+  std::vector<std::vector<std::string>> sources;
+  for (const Results& r : files) sources.push_back({r.path, r.date, r.commit, r.driver});
+  page.table({"<results", "<date", "<commit", "<driver"}, sources);
+  for (const std::string& why : left_out) page.paragraph("Left out: " + why + ".");
   RIDGE_TRY(write(folder / "index.html", page.str()));
   say("report in {}\n", (folder / "index.html").native());
   return exit_done;

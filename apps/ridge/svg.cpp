@@ -29,28 +29,28 @@ std::string_view dashes(int index) {
 Svg::Svg(double width, double height, std::string_view title) {
   body_ = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:g} {1:g}\" width=\"{0:g}\" height=\"{1:g}\" "
-      "role=\"img\" font-family=\"sans-serif\" fill=\"#111\">\n<title>{2}</title>\n"
-      "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
+      "role=\"img\" font-family=\"sans-serif\" color=\"#111\" fill=\"currentColor\">\n<title>{2}</title>\n"
+      "<rect width=\"100%\" height=\"100%\" fill=\"#fff\" class=\"paper\"/>\n",
       width, height, escaped(title));
 }
 
 void Svg::line(double x1, double y1, double x2, double y2, std::string_view style) {
-  body_ += fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#111\" {}/>\n", x1, y1,
-                       x2, y2, style);
+  body_ += fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"currentColor\" {}/>\n",
+                       x1, y1, x2, y2, style);
 }
 
 void Svg::polyline(const std::vector<std::pair<double, double>>& points, std::string_view style) {
   std::string list;
   for (const auto& [x, y] : points) list += fmt::format("{}{:.1f},{:.1f}", list.empty() ? "" : " ", x, y);
-  body_ += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"#111\" {}/>\n", list, style);
+  body_ += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"currentColor\" {}/>\n", list, style);
 }
 
 void Svg::text(double x, double y, std::string_view text, Anchor anchor, double size, double degrees) {
   constexpr std::string_view anchors[] = {"start", "middle", "end"};
-  // A white edge keeps words readable where they cross a line.
+  // An edge of the paper's colour keeps words readable where they cross a line.
   body_ += fmt::format(
-      "<text x=\"{0:.1f}\" y=\"{1:.1f}\" font-size=\"{2:g}\" text-anchor=\"{3}\" stroke=\"#fff\" stroke-width=\"3\" "
-      "paint-order=\"stroke\"{4}>{5}</text>\n",
+      "<text x=\"{0:.1f}\" y=\"{1:.1f}\" font-size=\"{2:g}\" text-anchor=\"{3}\" stroke=\"#fff\" class=\"edge\" "
+      "stroke-width=\"3\" paint-order=\"stroke\"{4}>{5}</text>\n",
       x, y, size, anchors[static_cast<int>(anchor)],
       degrees != 0 ? fmt::format(" transform=\"rotate({:.2f} {:.1f} {:.1f})\"", degrees, x, y) : "", escaped(text));
 }
@@ -58,7 +58,8 @@ void Svg::text(double x, double y, std::string_view text, Anchor anchor, double 
 void Svg::marker(Marker shape, double x, double y, bool filled, std::string_view hint) {
   constexpr double size = 5;
   body_ += hint.empty() ? "<g>" : "<g><title>" + escaped(hint) + "</title>\n";
-  const std::string paint = fmt::format("stroke=\"#111\" stroke-width=\"1.5\" fill=\"{}\"", filled ? "#111" : "#fff");
+  const std::string paint = fmt::format("stroke=\"currentColor\" stroke-width=\"1.5\" {}",
+                                        filled ? "fill=\"currentColor\"" : "fill=\"#fff\" class=\"paper\"");
   const auto polygon = [&](int corners, double turn, double inner) {
     std::string list;
     for (int i = 0; i < corners; ++i) {

@@ -1,5 +1,6 @@
-// Svg: a drawing, written by hand. Black on white; what differs is told apart by shape, dashes and words, so a print
-// or a reader without colour loses nothing.
+// Svg: a drawing, written by hand. What differs is told apart by shape, dashes and words, so a print or a reader
+// without colour loses nothing. It is black on white, unless the page around it gives the classes `paper` and `edge`,
+// and the drawing's `color`, others.
 #pragma once
 #include <string>
 #include <string_view>

@@ -3,13 +3,18 @@
 #include "held_counts.hpp"
 #include "json.hpp"
 #include "terminal.hpp"
+#include "trace_page.hpp"
 #include "trace_program.hpp"
 #include "traced.hpp"
 
+#include <ridge/core/output_file.hpp>
+
+#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ridge::cli {
@@ -18,7 +23,7 @@ namespace {
 namespace trace = simt::trace;
 
 struct Request {
-  std::string case_text, variant;
+  std::string case_text, variant, html, device = "h100";
   std::vector<std::string> held;  // files
   bool update = false, json = false;
 };
@@ -84,6 +89,41 @@ void print(const Traced& traced) {
   else say_lines(traced.report.text());
 }
 
+// ---- the page ----------------------------------------------------------------------------------------------------
+
+// What the plan of a variant says on a model: on none that has other warps than those that were traced.
+TracedOnModel on_model(Traced traced, const KnownCase& known, const DeviceInfo& model, int warp) {
+  TracedOnModel with{.traced = std::move(traced), .planned = {}, .not_planned = {}};
+  if (model.warp != warp) {
+    with.not_planned = fmt::format("its warps have {} lanes, and those of the trace {}", model.warp, warp);
+    return with;
+  }
+  KnownCase there = known;
+  there.c.options.erase("warp");
+  there.c.options.set("variant", with.traced.variant);
+  auto explained = explain_case(there, model);
+  if (explained) with.planned = std::move(*explained);
+  else with.not_planned = explained.error().message();
+  return with;
+}
+
+// What would end in no page is refused before anything is traced.
+Status check_page(const Request& request) {
+  if (const auto model = device_model(request.device); !model) return model.error();
+  const auto place = OutputFile::check(request.html);
+  return place ? Status() : place.error();
+}
+
+Status write_page(const Request& request, const KnownCase& known, const std::vector<Traced>& all) {
+  RIDGE_CLI_TAKE(model, device_model(request.device));
+  RIDGE_CLI_TAKE(traced_on, device_of(known.c, cpu()));
+  std::vector<TracedOnModel> variants;
+  for (const Traced& traced : all) variants.push_back(on_model(traced, known, model, traced_on.warp));
+  RIDGE_CLI_TAKE(file, OutputFile::create(request.html));
+  RIDGE_TRY(file.write(trace_page(known.c.text(), variants, model)));
+  return file.commit();
+}
+
 // ---- the command -------------------------------------------------------------------------------------------------
 
 Result<int> trace_here(const Request& request, const KnownCase& known) {
@@ -93,6 +133,7 @@ Result<int> trace_here(const Request& request, const KnownCase& known) {
   RIDGE_CLI_TAKE(all, trace_variants(known, variants));
   // A variant that the user named and that does not fit is a wrong request; one of all is a line.
   if (request.variant != "all" && !all[0].refused.empty()) return Status::error(Code::unsupported, all[0].refused);
+  if (!request.html.empty()) RIDGE_TRY(write_page(request, known, all));
   bool failed = false;
   Json traces = Json::array();
   for (const Traced& traced : all) {
@@ -124,11 +165,13 @@ Result<int> trace_case(const Request& request) {
     return Status::error(
         Code::invalid_argument,
         known.c.op + ": the variant is given twice, in the case and by --variant; it must be given once");
+  if (!request.html.empty()) RIDGE_TRY(check_page(request));
   if (trace::available()) return trace_here(request, known);
 
   std::vector<std::string> arguments{"trace", request.case_text};
   if (!request.variant.empty()) arguments.insert(arguments.end(), {"--variant", request.variant});
   if (request.json) arguments.emplace_back("--json");
+  if (!request.html.empty()) arguments.insert(arguments.end(), {"--html", request.html, "--on", request.device});
   return become_trace_program(arguments);
 }
 
@@ -143,10 +186,16 @@ void add_trace(CLI::App& app, Action& action) {
       app.get_footer());
   auto* text = command->add_option("CASE", request->case_text, "OP:DTYPE:k=v,k=v[:option[=value]]...");
   command->add_option("--variant", request->variant, "all, or one by name (default: the one that the plan chooses)");
+  auto* html = command->add_option("--html", request->html,
+                                   "Write a page to this file, too: roofline, launches, and the source with a gutter");
+  command
+      ->add_option("--on", request->device,
+                   "With --html: the device of the roofs (default: h100; ridge devices lists the models)")
+      ->needs(html);
   command->add_flag("--json", request->json, "Print JSON");
   auto* held = command->add_option("--hold", request->held, "Files of counts that are to be what they say");
   command->add_flag("--update", request->update, "With --hold: write what is counted now")->needs(held);
-  held->excludes(text);
+  held->excludes(text)->excludes(html);
   command->callback([=, &action] {
     if (!*text && !*held) throw CLI::RequiredError("CASE");
     action = [request] { return trace_case(*request); };

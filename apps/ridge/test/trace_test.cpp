@@ -1,5 +1,6 @@
 // ridge trace, and how it comes to the program that traces.
 #include "cli.hpp"
+#include "page.hpp"
 
 #include <stdlib.h>
 
@@ -65,6 +66,19 @@ TEST_F(CliBuildsTrace, SaysWhatAndAboutHowLong) {
   EXPECT_EQ(std::filesystem::last_write_time(program), program_time);
 }
 
+TEST_F(CliBuildsTrace, APageIsAskedOfTheProgramThatTraces) {
+  const std::string page = folder / "page.html";
+  const auto done = run_program(program, {"trace", "relu:f32:n=64", "--html", page, "--on", "a100"});
+  EXPECT_EQ(done.out, "traced: trace relu:f32:n=64 --html " + page + " --on a100\n") << done.err;
+}
+
+TEST_F(Cli, APageThatCannotBeIsRefusedBeforeATrace) {
+  expect_refused(ridge_program({"trace", "relu:f32:n=64", "--html", folder / "no/page.html"}), "no/page.html");
+  expect_refused(ridge_program({"trace", "relu:f32:n=64", "--html", folder / "p.html", "--on", "h1000"}), "h1000");
+  expect_refused(ridge_program({"trace", "relu:f32:n=64", "--on", "h100"}), "--html");
+  EXPECT_FALSE(std::filesystem::exists(folder / "p.html"));
+}
+
 TEST_F(CliBuildsTrace, NeverTheLibraryAsWell) {
   change(source, 1);
   for (const Arguments& arguments : {Arguments{"trace", "relu:f32:n=64"}, {"ladder", "relu", "--counts"}})
@@ -116,6 +130,25 @@ TEST_F(CliTrace, EveryVariantAsJson) {
   }
   EXPECT_GE(traced, 3);
   EXPECT_GE(refused, 1);  // broadcast: relu has no second input
+}
+
+TEST_F(CliTrace, APageOfACase) {
+  const std::string page = folder / "page.html";
+  expect_done(ridge_program({"trace", "softmax:f32:rows=64,cols=256:variant=naive", "--html", page}));
+  const std::string html = file_bytes(page);
+  EXPECT_EQ(page_fault(html), "") << html;
+  for (const char* part : {"<h3>softmax/streaming.cuh</h3>", "<td class=\"l\">softmax_naive</td>", ">32.00 (4.00)</td>",
+                           "uncoalesced", ">1 naive</text>", "DRAM 3.35 TB/s", "Predicted on a model of H100: "})
+    EXPECT_TRUE(contains(html, part)) << part << "\n" << html;
+}
+
+TEST_F(CliTrace, APageOfEveryVariant) {
+  const std::string page = folder / "page.html";
+  expect_done(ridge_program({"trace", "relu:f32:n=4096", "--variant", "all", "--html", page, "--on", "h200"}));
+  const std::string html = file_bytes(page);
+  EXPECT_EQ(page_fault(html), "") << html;
+  for (const char* part : {"<h2>scalar</h2>", "<h2>vec4</h2>", "Refused: ", "DRAM 4.8 TB/s"})
+    EXPECT_TRUE(contains(html, part)) << part << "\n" << html;
 }
 
 TEST_F(CliTrace, SharedMemoryAndWideWarps) {
