@@ -1,16 +1,21 @@
 // ridge explain: the choice that a plan makes, and why, without running anything.
 #include "commands.hpp"
 #include "json.hpp"
+#include "padding.hpp"
 #include "plots.hpp"
 #include "request.hpp"
 #include "terminal.hpp"
 
 #include <ridge/core/output_file.hpp>
+#include <ridge/roofline/block_size.hpp>
 
+#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace ridge::cli {
@@ -54,18 +59,68 @@ Status draw(const Explanation& e, const DeviceInfo& device, const std::string& c
   return file.commit();
 }
 
+// What a kernel's occupancy says about its block size; nothing where its registers are not known, or the grid is what
+// leaves places empty.
+std::optional<roofline::BlockSize> block_size_for(const Analysis& a, const DeviceInfo& device) {
+  if (device.is_cpu() || a.blocks <= 0 || a.threads <= 0 || a.registers <= 0 || a.limiter == "the grid")
+    return std::nullopt;
+  return roofline::block_size_by_occupancy(device, {a.threads, a.registers, a.smem_bytes});
+}
+
+// Whether more threads would hide anything: latency is most of what the kernel waits for.
+bool waits_for_latency(const Analysis& a) {
+  const auto us_of = [&](std::string_view name) {
+    const auto term = std::ranges::find(a.terms, name, &Analysis::Term::name);
+    return term == a.terms.end() ? 0 : term->us;
+  };
+  return us_of("latency") > std::max(us_of("memory"), us_of("arithmetic"));
+}
+
+// What a change of the block or of the case would gain, beside what the plan says of its own kernel.
+struct Gains {
+  std::optional<roofline::BlockSize> block;
+  std::optional<Padding> padding;
+};
+
+Gains gains_of(const KnownCase& known, const DeviceInfo& device, const Explanation& e) {
+  Gains gains{block_size_for(e.analysis, device), std::nullopt};
+  if (!device.is_cpu()) gains.padding = best_padding(known, device, e);
+  return gains;
+}
+
+// As lines of `to gain`.
+void advise(Analysis& a, const Gains& gains) {
+  constexpr double worth_saying = 0.05;  // of a multiprocessor's threads
+  if (gains.block && gains.block->share > a.occupancy + worth_saying && waits_for_latency(a))
+    a.advice.push_back(
+        fmt::format("occupancy would pick blocks of {} threads: {:.0f} % instead of {:.0f} %, with as "
+                    "much of registers and shared memory for a thread",
+                    gains.block->threads, 100 * gains.block->share, 100 * a.occupancy));
+  if (gains.padding) a.advice.push_back(gains.padding->text());
+}
+
+Json to_json(const Explanation& e, const Gains& gains) {
+  Json json = cli::to_json(e);
+  json["block_size"] = Json(nullptr);
+  if (gains.block) json["block_size"] = {{"threads", gains.block->threads}, {"occupancy", gains.block->share}};
+  json["padding"] = gains.padding ? cli::to_json(*gains.padding) : Json(nullptr);
+  return json;
+}
+
 Result<int> explain(const Request& request) {
   RIDGE_CLI_TAKE(known, find_case(request.case_text));
   RIDGE_CLI_TAKE(chosen, model_or_device(request.on));
   RIDGE_CLI_TAKE(device, device_of(known.c, chosen));
   RIDGE_CLI_TAKE(explanation, explain_case(known, device, is_of_this_machine(request.on)));
+  const Gains gains = gains_of(known, device, explanation);
+  advise(explanation.analysis, gains);
   std::FILE* to = stdout;
   if (!request.plot.empty()) {
     RIDGE_CLI_TAKE(place, OutputFile::check(request.plot));
     if (place.standard_output) to = stderr;
     RIDGE_TRY(draw(explanation, device, known.c.text(), request.plot));
   }
-  if (request.json) std::fputs(dump(to_json(explanation)).c_str(), to);
+  if (request.json) std::fputs(dump(to_json(explanation, gains)).c_str(), to);
   else say_lines(explanation.text(request.all), to, "<- chosen");
   return exit_done;
 }

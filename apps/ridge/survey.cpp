@@ -1,10 +1,14 @@
 // ridge survey: of many shapes, those whose predicted time is furthest from the least there is. A benchmark shows the
-// shapes that somebody thought of; a hole in the table of kernels is where nobody looked.
+// shapes that somebody thought of; a hole in the table of kernels is where nobody looked. With --sweep: one case over
+// one of its sizes.
 #include "commands.hpp"
 #include "patterns.hpp"
 #include "request.hpp"
+#include "staircase.hpp"
 #include "table.hpp"
 #include "terminal.hpp"
+
+#include <ridge/core/output_file.hpp>
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
@@ -24,8 +28,9 @@ constexpr double least_worth_us = 5;
 
 struct Request {
   std::vector<std::string> places;
-  std::string on;
+  std::string on, sweep, plot;
   std::size_t worst = 20;
+  bool json = false;
 };
 
 struct Finding {
@@ -82,6 +87,35 @@ Result<int> survey(const Request& request) {
   return exit_check_failed;
 }
 
+// The one case that --sweep takes.
+Result<std::string> case_to_sweep(const std::vector<std::string>& places) {
+  std::vector<std::string> texts;
+  if (places.size() == 1 && places[0].find(':') != std::string::npos) {
+    RIDGE_CLI_TAKE(cases, cases_of(places[0]));
+    texts = cases;
+  }
+  if (texts.size() == 1) return texts[0];
+  return Status::invalid("survey", "--sweep", "given with other than one case", "given with one OP:DTYPE:k=v,...");
+}
+
+Result<int> show_staircase(const Request& request) {
+  RIDGE_CLI_TAKE(device, device_model(request.on));
+  RIDGE_CLI_TAKE(range, parse_size_range(request.sweep));
+  RIDGE_CLI_TAKE(text, case_to_sweep(request.places));
+  RIDGE_CLI_TAKE(staircase, climb(text, range, device));
+  std::FILE* to = stdout;
+  if (!request.plot.empty()) {
+    RIDGE_CLI_TAKE(place, OutputFile::check(request.plot));
+    if (place.standard_output) to = stderr;
+    RIDGE_CLI_TAKE(file, OutputFile::create(request.plot));
+    RIDGE_TRY(file.write(staircase_svg(staircase)));
+    RIDGE_TRY(file.commit());
+  }
+  if (request.json) std::fputs(dump(to_json(staircase)).c_str(), to);
+  else print(staircase, to);
+  return exit_done;
+}
+
 }  // namespace
 
 void add_survey(CLI::App& app, Action& action) {
@@ -93,8 +127,15 @@ void add_survey(CLI::App& app, Action& action) {
                    "OP:DTYPE:k=v,... with lists in braces, as rows={1,64}; or a file of patterns | most times | why")
       ->required();
   command->add_option("--device,--on", request->on, "A device model (ridge devices)")->required();
-  command->add_option("--worst", request->worst, "How many cases to show")->capture_default_str();
-  command->callback([request, &action] { action = [request] { return survey(*request); }; });
+  CLI::Option* worst = command->add_option("--worst", request->worst, "How many cases to show")->capture_default_str();
+  CLI::Option* sweep =
+      command->add_option("--sweep", request->sweep, "SIZE=FROM:TO[:STEP]: one case over one of its sizes instead");
+  sweep->excludes(worst);
+  command->add_option("--plot", request->plot, "Draw the sweep's times into an SVG file")->needs(sweep);
+  command->add_flag("--json", request->json, "Print the sweep as JSON")->needs(sweep);
+  command->callback([request, &action] {
+    action = [request] { return request->sweep.empty() ? survey(*request) : show_staircase(*request); };
+  });
 }
 
 }  // namespace ridge::cli

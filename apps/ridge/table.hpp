@@ -31,19 +31,19 @@ class Table {
     rows_.push_back(std::move(cells));
   }
 
-  void print() const {
-    print_titles();
-    print_rows();
+  void print(std::FILE* to = stdout) const {
+    print_titles(to);
+    print_rows(to);
   }
 
   void print_rows(std::FILE* to = stdout) const {
     for (const auto& row : rows_) print_row(row, to);
   }
 
-  void print_titles() const {
+  void print_titles(std::FILE* to = stdout) const {
     std::vector<std::string> titles;
     for (const Column& column : columns_) titles.push_back(column.title);
-    print_row(titles);
+    print_row(titles, to);
   }
 
   // Prints a row at once; a cell wider than its column pushes the rest of the line to the right.

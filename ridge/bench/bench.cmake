@@ -1,5 +1,6 @@
 if(RIDGE_TESTS)
   add_executable(bench_test ${CMAKE_CURRENT_LIST_DIR}/test.cpp)
+  ridge_cpu_kernels(bench_test ${CMAKE_CURRENT_LIST_DIR}/pointer_chase_test.cu)
   target_link_libraries(bench_test PRIVATE ridge_check GTest::gtest_main)
   add_test(NAME bench COMMAND bench_test)
   set_tests_properties(bench PROPERTIES LABELS cpu)

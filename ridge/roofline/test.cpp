@@ -4,6 +4,7 @@
 #include <ridge/core/launch_limits.hpp>
 #include <ridge/core/launch_recorder.hpp>
 #include <ridge/core/nearest.hpp>
+#include <ridge/roofline/block_size.hpp>
 #include <ridge/roofline/predict.hpp>
 
 #include <gtest/gtest.h>
@@ -214,6 +215,30 @@ TEST(Occupancy, OfOtherDevices) {
   EXPECT_EQ(occupancy(model("RTX4090"), {.threads = 32}).blocks, 24);
   EXPECT_EQ(occupancy(model("V100"), {.threads = 128, .smem = 32 << 10}).blocks, 3);  // the system takes nothing
   EXPECT_EQ(occupancy(model("MI250X"), {.threads = 256, .registers = 128}).blocks, 4);
+}
+
+TEST(BlockSize, IsTheNearestOfTheFullest) {
+  const DeviceInfo a100 = model("A100");
+  const auto best = [&](const DeviceInfo& d, Resources r) { return block_size_by_occupancy(d, r); };
+  EXPECT_EQ(best(a100, {.threads = 256}).threads, 256);  // nothing is fuller: it stays
+  EXPECT_EQ(best(a100, {.threads = 32}).threads, 64);    // 32 blocks at most, so a warp each is half
+  EXPECT_DOUBLE_EQ(best(a100, {.threads = 32}).share, 1);
+  EXPECT_EQ(best(a100, {.threads = 768}).threads, 512);               // four times 512 are 2,048, and twice 768 are not
+  EXPECT_EQ(best(model("RTX4090"), {.threads = 1024}).threads, 768);  // of 1,536 threads
+  // Registers for 51 warps: five blocks of nine, or 17 of three.
+  EXPECT_EQ(best(a100, {.threads = 288, .registers = 40}).threads, 96);
+  EXPECT_DOUBLE_EQ(best(a100, {.threads = 288, .registers = 40}).share, 51 / 64.0);
+}
+
+// Shared memory goes with the threads: a kernel whose tile takes what there is has one size like another.
+TEST(BlockSize, TakesItsSharedMemoryAlong) {
+  const DeviceInfo h200 = model("H200");
+  const Resources whole{.threads = 256, .smem = h200.smem_optin};
+  EXPECT_EQ(block_size_by_occupancy(h200, whole).threads, 256);
+  // More than half of it: a second block fits where both are smaller.
+  const Resources more_than_half{.threads = 256, .smem = 130 << 10};
+  EXPECT_DOUBLE_EQ(occupancy(h200, more_than_half).share, 0.125);
+  EXPECT_GT(block_size_by_occupancy(h200, more_than_half).share, 0.18);
 }
 
 TEST(Waves, TwelveBlocksOnEightMultiprocessors) {

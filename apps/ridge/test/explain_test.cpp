@@ -97,5 +97,63 @@ TEST_F(Cli, ExplainDrawsTheRoofline) {
   expect_refused(ridge_program({"explain", "copy:f32:n=64", "--on", "a100", "--plot", drawing}), "computes nothing");
 }
 
+// ---- padding --------------------------------------------------------------------------------------------------------
+
+json explained(const std::string& text, const std::string& on = "h200") {
+  const auto told = ridge_program({"explain", text, "--on", on, "--json"});
+  EXPECT_EQ(told.code, 0) << told.err;
+  return json::parse(told.out);
+}
+
+TEST_F(Cli, ExplainPadsWhereThatIsPredictedToPay) {
+  const std::string text = "gemm:bf16:m=4096,n=4096,k=4095:layout=nt";
+  const auto e = explained(text), padded = explained("gemm:bf16:m=4096,n=4096,k=4096:layout=nt");
+  ASSERT_FALSE(e["padding"].is_null());
+  ASSERT_EQ(e["padding"]["sizes"].size(), 1u);
+  EXPECT_EQ(e["padding"]["sizes"][0], (json{{"size", "k"}, {"from", 4095}, {"to", 4096}}));
+  for (const char* key : {"variant", "predicted_us"}) EXPECT_EQ(e["padding"][key], padded[key]) << key;
+  EXPECT_LT(padded["predicted_us"], 0.9 * e["predicted_us"].get<double>());
+  const auto told = ridge_program({"explain", text, "--on", "h200"});
+  EXPECT_TRUE(contains(told.out, "pad k from 4095 to 4096: predicted ")) << told.out;
+}
+
+// Of sizes that must be padded together those alone are named that gain something.
+TEST_F(Cli, ExplainPadsSizesTogether) {
+  const auto e = explained("gemm:f16:m=2000,n=4095,k=4095:layout=nt");
+  ASSERT_FALSE(e["padding"].is_null());
+  for (const auto& size : e["padding"]["sizes"]) EXPECT_NE(size["size"], "m") << e["padding"];
+  ASSERT_EQ(e["padding"]["sizes"].size(), 2u) << e["padding"];
+}
+
+TEST_F(Cli, ExplainPadsNothingElse) {
+  for (const char* text : {"gemm:bf16:m=4096,n=4096,k=4096:layout=nt",  // nothing to pad
+                           "relu:f32:n=1000001",                        // nothing to gain
+                           "relu:f32:n=7",                              // too small to tell
+                           "max_pool2d:f32:n=1,c=8,h=6,w=7,r=3:backward"}) {
+    EXPECT_TRUE(explained(text)["padding"].is_null()) << text;
+    EXPECT_FALSE(contains(ridge_program({"explain", text, "--on", "h200"}).out, "where the result allows it")) << text;
+  }
+  EXPECT_TRUE(explained("gemm:bf16:m=64,n=64,k=63", "cpu")["padding"].is_null());
+}
+
+// ---- the block size -------------------------------------------------------------------------------------------------
+
+TEST_F(Cli, ExplainSaysWhichBlockSizeIsFullest) {
+  const auto e = explained("softmax:bf16:rows=65536,cols=1024");
+  ASSERT_FALSE(e["block_size"].is_null());
+  EXPECT_EQ(e["block_size"]["threads"], e["analysis"]["threads"]);  // 64 registers: no size has more than half
+  EXPECT_EQ(e["block_size"]["occupancy"], e["analysis"]["occupancy"]);
+  EXPECT_TRUE(explained("add:f32:n=4096")["block_size"].is_null());  // the grid leaves places empty, not the block
+  EXPECT_TRUE(explained("add:f32:n=4096", "cpu")["block_size"].is_null());
+}
+
+TEST_F(Cli, ExplainNamesABlockSizeWhereLatencyIsWaitedFor) {
+  const std::string text = "gemv:bf16:m=4095,k=4095:layout=t";
+  const auto e = explained(text);
+  EXPECT_GT(e["block_size"]["occupancy"], e["analysis"]["occupancy"]);
+  const auto told = ridge_program({"explain", text, "--on", "h200"});
+  EXPECT_TRUE(contains(told.out, "occupancy would pick blocks of ")) << told.out;
+}
+
 }  // namespace
 }  // namespace ridge

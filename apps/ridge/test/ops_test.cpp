@@ -15,6 +15,11 @@ TEST_F(CliOnGpu, CalibratesAndKeepsIt) {
   expect_done(done);
   const auto after = json::parse(ridge_program({"devices", "--json"}).out)["devices"][1];
   EXPECT_EQ(json::parse(done.out)["device"], after);
+  const auto latencies = json::parse(done.out)["latencies"];
+  for (const char* level : {"global", "L2", "L1", "shared"}) EXPECT_GT(latencies[level]["ns"], 0) << level;
+  EXPECT_GT(latencies["global"]["cycles"], latencies["L2"]["cycles"]);
+  EXPECT_GT(latencies["L2"]["cycles"], latencies["L1"]["cycles"]);
+  EXPECT_GT(latencies["L1"]["cycles"], latencies["shared"]["cycles"]);
   EXPECT_TRUE(before["measured"].is_null());
   EXPECT_TRUE(contains(after["measured"].get<std::string>(), "read_gbs"));
   for (const char* figure : {"memory_gbs", "read_gbs"}) {
