@@ -45,8 +45,14 @@ __global__ void __launch_bounds__(Policy::config.threads) checklist_branch(const
   const std::int64_t i = first + at;
   if (i >= n) return;
   const unsigned value = static_cast<unsigned>(x[i]);
-  if (i % 2 == 0) y[i] = static_cast<int>(hash_even(value));
-  else y[i] = static_cast<int>(hash_odd(value));
+  if constexpr (c.way == Way::select) {
+    // A mask, as some compilers make a branch of a choice by `?:`.
+    const unsigned even = hash_even(value), odd = hash_odd(value), is_odd = 0u - static_cast<unsigned>(i & 1);
+    y[i] = static_cast<int>((even & ~is_odd) | (odd & is_odd));
+  } else {
+    if (i % 2 == 0) y[i] = static_cast<int>(hash_even(value));
+    else y[i] = static_cast<int>(hash_odd(value));
+  }
 }
 
 // y = a + b                                                                                      a, b, y: [n]

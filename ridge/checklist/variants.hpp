@@ -12,6 +12,7 @@ enum class Way : std::uint8_t {
   strided,   // copy: a thread's elements are contiguous, so those of a warp are `step` apart
   shifted,   // copy: every warp starts one element late
   apart,     // branch: whole warps take one side
+  select,    // branch: every lane computes both sides and keeps one
   coarse,    // `step` elements per thread, a block apart
   adjacent,  // vecadd: `step` contiguous elements per thread
   shared,    // through shared memory
@@ -42,6 +43,7 @@ inline constexpr Variant copy_variants[] = {
 inline constexpr Variant branch_variants[] = {
     {"uniform", "whole warps take elements of even index, or odd: each goes one way", {.way = Way::apart}, .60},
     {"divergent", "neighbouring lanes go different ways: each warp goes both", {}, .30},
+    {"branch_free", "each lane computes both and selects one: all lanes work and store together", {.way = Way::select}, .30},
 };
 inline constexpr Variant vecadd_variants[] = {
     {"one_per_thread", "an element per thread", {}, .88},

@@ -32,14 +32,18 @@ inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in
     for (double& x : tensor.values) x = std::fabs(x);
 }
 
-// The most additions between an element and a sum of n, by any variant except `atomic` and on any device: those of the
-// single slice that one multiprocessor may take. `atomic` adds one by one: case_tolerances().
+// Whether a row adds one element or block after another, where all others have shorter chains: it has tolerances of its
+// own (case_tolerances).
+inline bool adds_serially(const Config& c) { return textbook::is_atomic(c) || c.algorithm == Algorithm::block_serial; }
+
+// The most additions between an element and a sum of n, by any variant that does not add serially and on any device:
+// those of the single slice that one multiprocessor may take.
 inline double most_additions(Reduce f, const Extent& e, int element_bytes) {
   std::int64_t most = 0;
   const Extent row{.rows = 1, .cols = e.cols};  // it has the fewest slices
   for (const Variant& variant : variants) {
     const Config c = config_of(variant.config, f);
-    if (c.algorithm == Algorithm::atomic) continue;
+    if (adds_serially(c)) continue;
     const bool columns = c.algorithm == Algorithm::columns || c.algorithm == Algorithm::shifted;
     const Extent& extent = columns ? e : row;
     const Partition& partition = partition_of(c);
@@ -48,6 +52,14 @@ inline double most_additions(Reduce f, const Extent& e, int element_bytes) {
     most = std::max(most, partition.additions(c, extent, slices, element_bytes));
   }
   return static_cast<double>(most);
+}
+
+// The same of a row that adds serially, with one more for mean's division and for the warp of 64; `atomic` has neither.
+inline double additions_of_serial(const Config& c, const Extent& e, int element_bytes) {
+  const Partition& partition = partition_of(c);
+  const std::int64_t slices = partition.slices(c, e, element_bytes, 1);
+  const int beside = c.algorithm == Algorithm::atomic ? 0 : 2;
+  return static_cast<double>(partition.additions(c, e, slices, element_bytes) + beside);
 }
 
 // Where a contiguous tensor's elements lie: element i of result r at rows[r] + cols[i].
@@ -85,8 +97,9 @@ inline Folded fold_axes(const check::Case& c, const std::vector<std::int64_t>& s
 // y's type. Whole numbers whose sums the accumulator holds are exact. Everything else is exact. With double-floats,
 // what n additions round away is itself added with n roundings: the square of the relative error above (4: a dot's
 // products have errors of their own, twice as many), and a mean's sum is rounded before it is divided.
+// serial: the row whose tolerance is asked for, if it adds serially; null: that of all others.
 inline std::vector<check::Expected> oracle_of(const check::Case& c, const std::vector<check::HostTensor>& in,
-                                              bool one_by_one) {
+                                              const Config* serial) {
   check::Expected e;
   const Folded shape = fold_axes(c, in[0].type.shape);
   const std::size_t cols = shape.cols.size(), count = shape.rows.size();
@@ -97,8 +110,8 @@ inline std::vector<check::Expected> oracle_of(const check::Case& c, const std::v
                       .cols = static_cast<std::int64_t>(cols),
                       .inner = static_cast<std::int64_t>(shape.inner)};
   const Reduce kernels = c.op == "dot" ? Reduce::dot : Reduce::sum;
-  const double depth =
-      one_by_one ? static_cast<double>(cols) : most_additions(kernels, extent, static_cast<int>(size_of(c.dtype))) + 3;
+  const int size = static_cast<int>(size_of(c.dtype));
+  const double depth = serial ? additions_of_serial(*serial, extent, size) : most_additions(kernels, extent, size) + 3;
   for (std::size_t r = 0; r < count; ++r) {
     const auto row = [&](const check::HostTensor& t) {
       std::vector<double> elements(cols);
@@ -132,19 +145,22 @@ inline std::vector<check::Expected> oracle_of(const check::Case& c, const std::v
 }
 
 inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
-  return oracle_of(c, in, false);
+  return oracle_of(c, in, nullptr);
 }
 
-// `atomic` adds floats one by one, with n roundings that may all fall to one side. And a GPU's atomic addition treats
-// an element below the normal numbers as 0, and flushes such a sum to 0 (reduce.hpp): each addition may lose both.
-// Whole numbers have neither error.
+// Rows that add floats serially have as many roundings, which may all fall to one side. And a GPU's atomic addition
+// treats an element below the normal numbers as 0, and flushes such a sum to 0 (reduce.hpp): each addition may lose
+// both. Whole numbers have neither error.
 inline void case_tolerances(const check::Case& c, const std::vector<check::HostTensor>& in, std::string_view variant,
                             std::vector<check::Expected>& expected) {
-  if (variant != "atomic" || !is_floating(c.dtype)) return;
-  expected = oracle_of(c, in, true);
-  const auto cols = static_cast<double>(fold_axes(c, in[0].type.shape).cols.size());
+  const auto row = std::ranges::find(variants, variant, &Variant::name);
+  if (row == std::end(variants) || !adds_serially(row->config) || !is_floating(c.dtype)) return;
+  expected = oracle_of(c, in, &row->config);
+  if (!textbook::is_atomic(row->config)) return;
+  const Extent extent{.cols = static_cast<std::int64_t>(fold_axes(c, in[0].type.shape).cols.size())};
+  const auto atomics = static_cast<double>(textbook::atomics(row->config, extent));
   for (double& tolerance : expected[0].tolerance)
-    if (tolerance > 0) tolerance += 2 * cols * 0x1p-126;
+    if (tolerance > 0) tolerance += 2 * atomics * 0x1p-126;
 }
 
 inline void add_two_float_cases(check::CaseBook& book, Reduce f) {

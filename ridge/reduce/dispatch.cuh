@@ -19,7 +19,7 @@ template <int I, Reduce F, Accumulate A, class R> static Status launch_row(const
   constexpr Config c = P::config;
   constexpr Algorithm algorithm = c.algorithm;
   constexpr DType T = dtype_of<typename R::Element>;
-  if constexpr (algorithm <= Algorithm::shuffle && textbook::instantiated(c, F, T, A)) return textbook::launch<P>(call);
+  if constexpr (is_textbook(algorithm) && textbook::instantiated(c, F, T, A)) return textbook::launch<P>(call);
   else if constexpr (algorithm == Algorithm::slices && slices::instantiated(c, F, T, A)) return slices::launch<P>(call);
   else if constexpr (algorithm == Algorithm::rows && rows::instantiated(c, F, T)) return rows::launch<P>(call);
   else if constexpr (algorithm == Algorithm::spans && spans::instantiated(F)) return spans::launch<P>(call);

@@ -14,9 +14,12 @@ namespace ridge::reduce_detail {
 
 inline constexpr const Family* families[] = {
     &textbook::family,  // atomic
+    &textbook::family,  // block_serial
     &textbook::family,  // tree_interleaved
+    &textbook::family,  // tree_strided
     &textbook::family,  // tree_sequential
     &textbook::family,  // shuffle
+    &textbook::family,  // block_atomic
     &slices::family,   &rows::family, &spans::family, &columns::family, &shifted::family, &cluster::family,
 };
 static_assert(std::size(families) == algorithm_count);
@@ -24,8 +27,9 @@ inline const Family& family_of(const Variant& row) { return *families[static_cas
 
 // How each family divides rows, in the same order.
 inline constexpr const Partition* partitions[] = {
-    &textbook::partition, &textbook::partition, &textbook::partition, &textbook::partition, &slices::partition,
-    &rows::partition,     &spans::partition,    &columns::partition,  &shifted::partition,  &cluster::partition,
+    &textbook::partition, &textbook::partition, &textbook::partition, &textbook::partition, &textbook::partition,
+    &textbook::partition, &textbook::partition, &slices::partition,   &rows::partition,     &spans::partition,
+    &columns::partition,  &shifted::partition,  &cluster::partition,
 };
 static_assert(std::size(partitions) == algorithm_count);
 inline const Partition& partition_of(const Config& c) { return *partitions[static_cast<int>(c.algorithm)]; }

@@ -17,7 +17,8 @@
 // Accuracy  16-bit floats are accumulated in float32 and rounded once, so a sum of f16 beyond 65504 is infinite. A
 //           mean is the sum over the count, and overflows where the sum does. Floats are added along chains of at
 //           most 1,024, whose results are added as a tree: the error is at most (1024 + 160) eps sum|x|, and far less
-//           in common shapes (Partition::additions, request.hpp), except for the variant `atomic`, a single chain.
+//           in common shapes (Partition::additions, request.hpp), except for the variants `atomic` and `block_atomic`,
+//           whose additions to y are a single chain.
 //           Accumulate::two_float, for sum, mean, dot and trace of f32, accumulates in double-floats (two floats each),
 //           which keep what each addition rounds away: the error is that of rounding the result once, and at most
 //           (1024 + 160)^2 eps^2 sum|x|, nearly that of f64.
@@ -25,8 +26,8 @@
 //           tensor of several axes the index is that of the element in row-major order.
 // Empty     sum, dot and trace of nothing are 0, mean is NaN; max, min, argmax and argmin of nothing are refused.
 // Aliasing  y must not overlap an input.
-// Repeats   bit for bit on one device, except for the variant `atomic` on floats, which runs only when it is named. On
-//           a GPU that variant treats subnormal floats as 0, as the hardware's atomic addition does.
+// Repeats   bit for bit on one device, except for the variants `atomic` and `block_atomic` on floats, which run only
+//           when they are named. On a GPU they treat subnormal floats as 0, as the hardware's atomic addition does.
 // Workspace workspace_bytes() of scratch, whose contents need not be set.
 #pragma once
 #include <ridge/core/accumulate.hpp>

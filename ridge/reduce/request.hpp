@@ -140,6 +140,8 @@ inline double clocks(const ReduceProblem& p) {
 // Measured on an H200: what a block does before its first load, and at a barrier.
 inline constexpr double prologue_us = 0.45, barrier_us = 0.057;
 inline constexpr double barriers_of_shuffle = 2;
+// A word of shared memory that a thread adds, where its words follow one another: fitted to times of row_span.
+inline constexpr double shared_word_us = 0.02;
 
 // The model of a launch that reads each element once; families' models start from it.
 inline roofline::Kernel kernel_of(const Config& c, const Footprint& launch, const Tiling& t, std::int64_t slices,

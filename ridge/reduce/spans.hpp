@@ -88,8 +88,8 @@ inline roofline::Kernel model(const Variant& row, const Request& r, const Device
   const bool by_words = bytes > static_cast<double>(span_short_bytes);
   const double words = (by_words ? bytes / std::max(size, 4) : static_cast<double>(e.cols)) / lanes;
   const Work work = work_of(p, by_words);
-  constexpr double start_us = 0.25;                                    // measured on an H200
-  k.block_us = start_us + 2 * barrier_us + 0.02 * words * iterations;  // a thread's words follow one another
+  constexpr double start_us = 0.25;  // measured on an H200
+  k.block_us = start_us + 2 * barrier_us + shared_word_us * words * iterations;
   k.clocks = static_cast<double>(e.rows) * lanes * (words * work.of_word + work.of_part) / 128;  // of four warps
   if (by_words) {  // what a row costs beside its bytes, measured, in bytes
     const double moved = bytes + static_cast<double>(size_of(result_type(p.function, p.dtype)));

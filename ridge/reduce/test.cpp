@@ -222,6 +222,10 @@ TEST(ReducePlan, RefusalsSayWhy) {
   EXPECT_EQ(refusal(ReduceProblem::flat(Reduce::max, f32, 8), "atomic"),
             "max: variant is atomic; it must be another one here: an atomic instruction does sums of f32 and i32, and "
             "max and min of i32");
+  EXPECT_EQ(
+      refusal(ReduceProblem::flat(Reduce::mean, f32, 8), "block_atomic"),
+      "mean: variant is block_atomic; it must be another one here: an atomic instruction does sums of f32 and i32, "
+      "and max and min of i32");
   auto p = line;
   p.y = Layout::contiguous({3});
   p.axes = AxisSet::of({0});
@@ -241,14 +245,36 @@ TEST(ReducePlan, RefusalsSayWhy) {
 }
 
 TEST(ReducePlan, FloatAtomicsRunOnlyByName) {
-  auto plan = plan_reduce(ReduceProblem::flat(Reduce::sum, f32, 100), *device_model("H200"));
+  const auto refusal_of = [](DType dtype, std::string_view row, const char* by_name = "") {
+    const auto plan =
+        plan_reduce(ReduceProblem::flat(Reduce::sum, dtype, 1000), *device_model("H200"), {.variant = by_name});
+    const Explanation e = plan->explain();
+    return std::ranges::find(e.candidates, row, &Candidate::variant)->refusal;
+  };
+  for (const char* row : {"atomic", "block_atomic"}) {
+    EXPECT_EQ(refusal_of(f32, row), "the order of its additions changes from run to run: only by name");
+    EXPECT_EQ(refusal_of(f32, row, row), "");
+    EXPECT_EQ(refusal_of(i32, row), "");
+  }
+}
+
+TEST(ReducePlan, OneAtomicPerBlockTakesNoWorkspace) {
+  const DeviceInfo h200 = *device_model("H200");
+  const auto plan = plan_reduce(ReduceProblem::flat(Reduce::sum, f32, 1 << 20), h200, {.variant = "block_atomic"});
   ASSERT_TRUE(plan.ok());
-  const Explanation e = plan->explain();
-  EXPECT_EQ(e.candidates[0].variant, "atomic");
-  EXPECT_EQ(e.candidates[0].refusal, "the order of its additions changes from run to run: only by name");
-  plan = plan_reduce(ReduceProblem::flat(Reduce::sum, f32, 100), *device_model("H200"), {.variant = "atomic"});
-  ASSERT_TRUE(plan.ok());
-  EXPECT_TRUE(plan->explain().candidates[0].fits());
+  EXPECT_EQ(plan->workspace_bytes(), 0u);
+  EXPECT_EQ(plan->grid, (1 << 20) / 256);
+  const auto additions = [](const char* row) {
+    const Config& c = std::ranges::find(variants, row, &Variant::name)->config;
+    return partition_of(c).additions(c, {.cols = 1 << 20}, 1, 4);
+  };
+  EXPECT_EQ(additions("atomic"), 1 << 20);
+  EXPECT_LE(additions("block_atomic"), (1 << 20) / 256 + 16);
+}
+
+// As `ridge trace` counts them (counts.txt): 47 wavefronts for 12 requests of each of a block's three accesses.
+TEST(ReducePlan, ConflictsOfTheStridedTreeAreCounted) {
+  EXPECT_EQ(textbook::conflicts_of_strided(256, 4), 3 * (47 - 12));
 }
 
 TEST(ReducePlan, WorkspaceIsAPartialResultPerSlice) {
@@ -272,7 +298,7 @@ TEST(ReducePlan, NoFloatSumIsLongerThanItsChains) {
     ASSERT_TRUE(plan.ok());
     EXPECT_LE(additions(variants[plan->variant], n, plan->slices), longest_chain + 160) << n;
   }
-  EXPECT_LE(additions(variants[6], 1 << 28, 528), 600);
+  EXPECT_LE(additions(*std::ranges::find(variants, "best", &Variant::name), 1 << 28, 528), 600);
 }
 
 TEST(ReducePlan, ExplainsItself) {

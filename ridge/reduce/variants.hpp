@@ -11,9 +11,12 @@ namespace ridge::reduce_detail {
 // In the order of `families` (families.hpp).
 enum class Algorithm : std::uint8_t {
   atomic,            // textbook: y itself is the accumulator
+  block_serial,      // textbook, in shared memory: one thread adds a block's elements
   tree_interleaved,  // textbook, in shared memory: neighbours first, so that active threads are ever farther apart
-  tree_sequential,   // textbook, in shared memory: halves first, so that active threads stay neighbours
+  tree_strided,      // textbook, in shared memory: the same pairs by neighbouring threads; their words move apart
+  tree_sequential,   // textbook, in shared memory: halves first, so that active threads and their words stay neighbours
   shuffle,           // textbook: within a warp by registers, across warps by shared memory
+  block_atomic,      // textbook: the same; y itself is the accumulator of the blocks' results
   slices,            // a block folds a slice of a row; partial results in workspace, or none if a row is one slice
   rows,              // some lanes of a warp fold a whole row
   spans,             // one or several threads fold a whole row, which the block loaded to shared memory with others
@@ -21,7 +24,8 @@ enum class Algorithm : std::uint8_t {
   shifted,           // the same at any pitch: lanes have vectors of neighbouring columns, whatever a row's alignment
   cluster,           // a cluster of Hopper's blocks folds a single row; any strides
 };
-inline constexpr int algorithm_count = 10;
+inline constexpr int algorithm_count = 13;
+constexpr bool is_textbook(Algorithm a) { return a < Algorithm::slices; }
 
 // How many slices a row is cut into.
 enum class Cut : std::uint8_t { whole, tiles, fill };  // 1; one per tile; as many as fill the chip `waves` times
@@ -50,13 +54,16 @@ struct Variant {
   Role role = Role::general;
 };
 
-// The first five are the textbook's steps. Shares: see README.md.
+// The first eight are the textbook's steps. Shares: see README.md.
 // clang-format off
 inline constexpr Variant variants[] = {
     {"atomic", "one atomic per element; on a GPU, subnormal floats are taken for 0", {.algorithm = Algorithm::atomic}, Role::lesson},
+    {"block_serial", "a block's elements to shared memory, where one thread adds them", {.algorithm = Algorithm::block_serial, .cut = Cut::tiles}, Role::lesson},
     {"tree_interleaved", "a tree in shared memory, neighbours first", {.algorithm = Algorithm::tree_interleaved, .cut = Cut::tiles}, Role::lesson},
+    {"tree_strided", "the same pairs, by neighbouring threads: whole warps retire, but lanes share banks", {.algorithm = Algorithm::tree_strided, .cut = Cut::tiles}, Role::lesson},
     {"tree_sequential", "halves first: whole warps retire", {.algorithm = Algorithm::tree_sequential, .cut = Cut::tiles}, Role::lesson},
     {"warp_shuffle", "registers within a warp: one barrier instead of eight", {.algorithm = Algorithm::shuffle, .cut = Cut::tiles}, Role::lesson},
+    {"block_atomic", "one atomic per block in place of the second launch; on a GPU, subnormal floats are taken for 0", {.algorithm = Algorithm::block_atomic}, Role::lesson},
     {"vec4", "16-byte accesses: a quarter of the loads and of the blocks", {.access_bytes = 16, .cut = Cut::tiles, .row_count = RowCount::one}, Role::lesson},
     {"scalar", "dot of inputs that are not co-aligned on 16 bytes", {.vectors = 4, .cut = Cut::fill, .row_count = RowCount::one}, Role::fallback},
     {"best", "four accesses in flight, enough slices that multiprocessors finish together", {.access_bytes = 16, .vectors = 4, .cut = Cut::fill, .waves = 32, .row_count = RowCount::one}},
