@@ -228,6 +228,15 @@ inline check::CaseBook book() {
         "n=1,c=3,h=7,w=20,k=16,r=3:pad=1", "n=1,c=2,h=11,w=12,k=9,r=3:pad=2,0,1,3", "n=1,c=6,h=14,w=134,k=6,r=6",
         "n=2,c=2,h=13,w=33,k=7,r=6:pad=3", "n=1,c=6,h=17,w=9,k=5,r=6", "n=1,c=4,h=9,w=35,k=6,r=3:pad=1:groups=2"})
     test("f32:" + std::string(size) + ":fill=ints");
+  // Around the halo rows' tiles of 64 x 64 outputs and vectors of four taps: fewer, as many and more; one channel and
+  // many; rows of whole vectors, with padding of them; a filter as large as the image.
+  for (const char* size :
+       {"n=1,c=1,h=66,w=66,k=1,r=3", "n=2,c=3,h=63,w=63,k=2,r=1", "n=1,c=2,h=67,w=69,k=1,r=3,s=5",
+        "n=1,c=4,h=9,w=72,k=3,r=2,s=8:pad=0,4,1,3", "n=1,c=3,h=7,w=64,k=2,r=5,s=4:pad=2,1,0,3",
+        "n=2,c=6,h=5,w=70,k=4,r=3:pad=1:groups=2", "n=1,c=1,h=4,w=8,k=1,r=4,s=8", "n=1,c=5,h=130,w=3,k=2,r=7,s=2"})
+    test("f32:" + std::string(size) + ":fill=ints");
+  for (const char* rest : {"fill=nan", "fill=inf", "epilogue=bias+residual+relu", "place=strided", "warp=64"})
+    test("f32:n=1,c=3,h=6,w=67,k=2,r=2,s=5:pad=1:" + std::string(rest));  // three of a vector's taps do not exist
   // Depthwise, with one and more filters per channel.
   for (const char* type : {"f32", "bf16"})
     for (const char* layout : layouts)

@@ -4,6 +4,7 @@
 #include <ridge/conv/depthwise.cuh>
 #include <ridge/conv/direct.cuh>
 #include <ridge/conv/grouped.cuh>
+#include <ridge/conv/halo.cuh>
 #include <ridge/conv/implicit.cuh>
 #include <ridge/conv/naive.cuh>
 #include <ridge/conv/winograd.cuh>
@@ -28,9 +29,11 @@ template <int I, class T> static Status launch_row(const Arguments& args) {
   else if constexpr (algorithm == Algorithm::grouped) return grouped::launch<I, T>(args);
   else if constexpr (algorithm == Algorithm::depthwise) return depthwise::launch<I, T>(args);
   else if constexpr (algorithm == Algorithm::implicit) return implicit::launch<I, T>(args);
+  else if constexpr (algorithm == Algorithm::halo && std::is_same_v<T, float>) return halo::launch<I>(args);
   else if constexpr (algorithm == Algorithm::direct && std::is_same_v<T, float>) return direct::launch<I>(args);
   else if constexpr (algorithm == Algorithm::winograd && std::is_same_v<T, float>) return winograd::launch<I>(args);
-  else if constexpr (algorithm == Algorithm::direct || algorithm == Algorithm::winograd)  // refused by fits()
+  else if constexpr (algorithm == Algorithm::halo || algorithm == Algorithm::direct ||
+                     algorithm == Algorithm::winograd)  // refused by fits()
     return Status::error(Code::unsupported, "conv2d: this variant is not compiled for the type");
   else if constexpr (RIDGE_SIMT_ON_CUDA) return launch_hopper<T>(args);
   else return Status::error(Code::unsupported, "conv2d: this variant is compiled for CUDA only");  // refused by fits()

@@ -4,6 +4,7 @@
 #include <ridge/conv/depthwise.hpp>
 #include <ridge/conv/direct.hpp>
 #include <ridge/conv/grouped.hpp>
+#include <ridge/conv/halo.hpp>
 #include <ridge/conv/implicit.hpp>
 #include <ridge/conv/naive.hpp>
 #include <ridge/conv/sm90_fma.hpp>
@@ -16,15 +17,16 @@
 namespace ridge::conv_detail {
 
 inline constexpr const Family* families[] = {
-    &naive::family,    &coarse::family,   &direct::family, &grouped::family, &depthwise::family,
-    &implicit::family, &winograd::family, &fma::family,    &wgmma::family,   &stem::family,
+    &naive::family,    &coarse::family,   &halo::family, &direct::family, &grouped::family, &depthwise::family,
+    &implicit::family, &winograd::family, &fma::family,  &wgmma::family,  &stem::family,
 };
 static_assert(std::size(families) == algorithm_count);
 inline const Family& family_of(const Variant& row) { return *families[static_cast<int>(row.config.algorithm)]; }
 
 // How each family does split-K, in the same order; null: it does not.
 inline constexpr const Slicing* slicings[] = {
-    nullptr, nullptr, nullptr, nullptr, nullptr, &implicit::slicing, nullptr, &fma::slicing, &wgmma::slicing, nullptr,
+    nullptr, nullptr,       nullptr,         nullptr, nullptr, nullptr, &implicit::slicing,
+    nullptr, &fma::slicing, &wgmma::slicing, nullptr,
 };
 static_assert(std::size(slicings) == algorithm_count);
 inline const Slicing* slicing_of(const Config& c) { return slicings[static_cast<int>(c.algorithm)]; }

@@ -43,6 +43,29 @@ TEST(ConvPlan, FewChannelsAreReadOnce) {
   EXPECT_EQ(chosen(ConvProblem::contiguous(f32, depthwise, 32, 128, 56, 56, 128, 3, 3)), "depthwise_3x3");
 }
 
+TEST(ConvPlan, TheHaloIsForStridesOfOneAndWhatSharedMemoryHolds) {
+  const auto why = [](const char* variant, const ConvGeometry& g, DType dtype = f32, std::int64_t taps = 3,
+                      bool backward = false) {
+    return chosen(ConvProblem::contiguous(dtype, g, 1, 4, 140, 140, 4, taps, taps, backward), variant);
+  };
+  for (const std::string variant : {"halo_8x4", "prefetch_8x4"}) {
+    const std::string but = "conv2d: variant is " + variant + "; it must be another one here: ";
+    EXPECT_EQ(why(variant.c_str(), {.pad = {1, 2, 0, 3}, .groups = 2}), variant);
+    EXPECT_EQ(why(variant.c_str(), {.stride = {1, 2}}), but + "stride or dilation is not 1");
+    EXPECT_EQ(why(variant.c_str(), {.dilation = {2, 1}}), but + "stride or dilation is not 1");
+    EXPECT_EQ(why(variant.c_str(), {.layout = ConvLayout::nhwc}), but + "channels are innermost");
+    EXPECT_EQ(why(variant.c_str(), {}, bf16), but + "it is for f32");
+    EXPECT_EQ(why(variant.c_str(), {}, f32, 3, true), but + "it has no gradients");
+  }
+  // A channel's 191 x 192 inputs and 128 x 128 taps fit once.
+  EXPECT_EQ(why("halo_8x4", {}, f32, 128), "halo_8x4");
+  EXPECT_EQ(why("prefetch_8x4", {}, f32, 128), "conv2d: variant is prefetch_8x4; it must be another one here: " +
+                                                   std::to_string(2 * 4 * (191 * 192 + 128 * 128)) +
+                                                   " bytes of shared memory, and the device has 232448");
+  EXPECT_EQ(chosen(ConvProblem::contiguous(f32, padded_by(1 << 12), 1, 1, 1, 1, 1, 1 << 12, 1), "halo_8x4"),
+            "conv2d: variant is halo_8x4; it must be another one here: filters larger than shared memory");
+}
+
 TEST(ConvPlan, RowsOfYBeyond32BitsAreCountedIn64) {
   constexpr std::int64_t most = (std::int64_t{1} << 30) - 1;
   const ConvGeometry tall{.pad = {.top = most, .left = 1, .bottom = most, .right = 1}};

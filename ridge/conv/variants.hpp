@@ -1,5 +1,5 @@
 // The table of conv2d's kernels. The header beside each family's .cuh says what its kernels need, take and cost: naive,
-// coarse, direct, grouped, depthwise, implicit, winograd, sm90_fma, sm90_wgmma, sm90_stem.
+// coarse, halo, direct, grouped, depthwise, implicit, winograd, sm90_fma, sm90_wgmma, sm90_stem.
 #pragma once
 #include <ridge/conv/conv.hpp>
 #include <ridge/gemm/config.hpp>
@@ -12,6 +12,7 @@ namespace ridge::conv_detail {
 enum class Algorithm : std::uint8_t {
   naive,      // a thread per output, 64-bit offsets
   coarse,     // 8 x 4 outputs per thread
+  halo,       // the same, from a tile of inputs in shared memory, channel by channel
   direct,     // an image's tile in shared memory, a strip of outputs of several filters in each thread's registers
   grouped,    // groups of few channels, channels innermost: a thread has whole groups of neighbouring outputs
   depthwise,  // the same for groups of one channel and filters of a fixed size: inputs are loaded once for all outputs
@@ -21,20 +22,20 @@ enum class Algorithm : std::uint8_t {
   wgmma,      // implicit GEMM on Hopper's tensor cores; TMA gathers: gemm's kernel with an image loader
   stem,       // few channels on Hopper's tensor cores: threads read windows' rows from an image in shared memory
 };
-inline constexpr int algorithm_count = 10;
+inline constexpr int algorithm_count = 11;
 
 struct Config {
   Algorithm algorithm = Algorithm::naive;
   int threads = 256;
   int size = 0;     // direct, depthwise: rows and columns of a filter; stem: rows
   int filters = 1;  // direct: filters of a thread at a time; grouped: filters and channels of a group
-  int rows = 1;     // direct: rows of a thread's outputs; grouped, depthwise: outputs side by side; fma: pixels
+  int rows = 1;     // halo, direct: rows of a thread's outputs; grouped, depthwise: outputs side by side; fma: pixels
   // implicit, winograd, fma, wgmma: filters and pixels of a block's tile (winograd: groups of 2 x 2 pixels); in the
   // filter gradient, filters and taps.
   int tile_filters = 128, tile_pixels = 128;
   int blocks_per_sm = 1;       // minimum occupancy, for __launch_bounds__
   int blocks_per_sm_wide = 1;  // implicit: the same for all but y and dx in NCHW; those threads hold more offsets
-  // wgmma: warp roles, pipeline stages, and blocks that share their filters (gemm/config.hpp).
+  // wgmma: warp roles, pipeline stages (halo: of a channel each), and blocks that share their filters (gemm/config.hpp).
   gemm_kernels::Schedule schedule = gemm_kernels::Schedule::cooperative;
   int stages = 1, cluster = 1;
   int step = 64;  // wgmma, fma: channels of a tap at a time, a line of shared memory; stem: elements of a window's row
@@ -52,6 +53,10 @@ struct Variant {
 inline constexpr Variant variants[] = {
     {"naive", "a thread per output; any strides and sizes", {}},
     {"tile_8x4", "8 x 4 outputs per thread: a filter's element is read once for 32 products", {.algorithm = Algorithm::coarse, .threads = 128}, Role::fallback},
+    {"halo_8x4", "their inputs, the halo around them included, in shared memory: a channel at a time, read once for all taps",
+     {.algorithm = Algorithm::halo, .threads = 128, .rows = 4, .blocks_per_sm = 6}, Role::lesson},
+    {"prefetch_8x4", "the next channel's inputs are on their way while one is computed: two stages of shared memory",
+     {.algorithm = Algorithm::halo, .threads = 128, .rows = 4, .blocks_per_sm = 6, .stages = 2}, Role::lesson},
     {"direct_3x3", "few channels: inputs and filters in shared memory, 2 x 4 outputs of three filters in a thread's registers",
      {.algorithm = Algorithm::direct, .threads = 128, .size = 3, .filters = 3, .rows = 2, .blocks_per_sm = 6}},
     {"direct_3x3_wide", "the same, four filters at a time",
