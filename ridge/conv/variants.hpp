@@ -35,7 +35,7 @@ struct Config {
   int tile_filters = 128, tile_pixels = 128;
   int blocks_per_sm = 1;       // minimum occupancy, for __launch_bounds__
   int blocks_per_sm_wide = 1;  // implicit: the same for all but y and dx in NCHW; those threads hold more offsets
-  // wgmma: warp roles, pipeline stages (halo: of a channel each), and blocks that share their filters (gemm/config.hpp).
+  // wgmma: warp roles, pipeline stages (halo: a channel each), and blocks that share their filters (gemm/config.hpp).
   gemm_kernels::Schedule schedule = gemm_kernels::Schedule::cooperative;
   int stages = 1, cluster = 1;
   int step = 64;  // wgmma, fma: channels of a tap at a time, a line of shared memory; stem: elements of a window's row
