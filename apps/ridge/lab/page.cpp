@@ -84,6 +84,9 @@ page::LaunchRow row_of(const Json& launch, const page::Sources& sources) {
       .grid = dim_text(launch["grid"]),
       .block = dim_text(launch["block"]),
       .launches = launch["launches"] == 1 ? "" : std::to_string(launch["launches"].get<std::int64_t>())};
+  if (launch.contains("measured"))
+    row.measured =
+        time_text(launch["measured"]["us"]) + (launch["measured"]["is_first_alone"].get<bool>() ? " first" : "");
   if (!launch.contains("prediction")) return row;
   const Json& p = launch["prediction"];
   for (const Json& a : launch["trace"]["accesses"]) add(is_global(a) ? row.sectors : row.wavefronts, a);

@@ -23,6 +23,7 @@ std::string launches_table(const std::vector<LaunchRow>& launches) {
                     {l.kernel},
                     {l.at, l.href},
                     {l.us},
+                    {l.measured},
                     {l.bound},
                     {count_text(l.sectors)},
                     {count_text(l.wavefronts)},
@@ -34,8 +35,8 @@ std::string launches_table(const std::vector<LaunchRow>& launches) {
                     {l.block},
                     {l.shared},
                     {l.launches}});
-  return table_of_said({"#", "<kernel", "<at", "each", "<bound by", "sectors (least)", "wavefronts (least)", "memory",
-                        "L2 cache", "<occupancy", "waves", "grid", "block", "shared memory", "launched"},
+  return table_of_said({"#", "<kernel", "<at", "each", "measured", "<bound by", "sectors (least)", "wavefronts (least)",
+                        "memory", "L2 cache", "<occupancy", "waves", "grid", "block", "shared memory", "launched"},
                        rows);
 }
 

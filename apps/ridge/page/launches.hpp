@@ -18,7 +18,7 @@ struct LaunchRow {
   Units sectors = {}, wavefronts = {};
   std::string memory = {}, l2 = {};  // bytes
   std::string occupancy = {}, waves = {};
-  std::string us = {}, bound = {};
+  std::string us = {}, measured = {}, bound = {};  // us: predicted
 };
 std::string launches_table(const std::vector<LaunchRow>&);
 

@@ -149,6 +149,14 @@ TEST_F(Page, FilesOfOneNameHaveAnchorsOfTheirOwn) {
   EXPECT_NE(sources.link("/x/a.cuh", 1), sources.link("/y/a.cuh", 1));
 }
 
+TEST(PageLaunches, AColumnThatNoLaunchKnowsIsLeftOut) {
+  const std::string predicted = page::launches_table({{.kernel = "copy", .us = "3.2 us"}});
+  EXPECT_TRUE(contains(predicted, "3.2 us"));
+  EXPECT_FALSE(contains(predicted, "measured"));
+  const std::string both = page::launches_table({{.kernel = "copy", .us = "3.2 us", .measured = "3.4 us"}});
+  EXPECT_TRUE(contains(both, "measured") && contains(both, "3.4 us"));
+}
+
 TEST(PageNames, AKernelIsCalledWhatItsAuthorCalledIt) {
   EXPECT_EQ(page::short_name("void ridge::softmax_detail::naive<ridge::Row<0>, float>(float const*, int)"), "naive");
   EXPECT_EQ(page::short_name("void (anonymous namespace)::k<4>((anonymous namespace)::S)"), "k");
