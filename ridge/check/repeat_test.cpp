@@ -22,14 +22,14 @@ void PrintTo(const CaseBook* book, std::ostream* out) { *out << book->op; }
 namespace {
 
 // A row of the table on a case that it fits, and how much the CPU runtime has to do for it.
-struct Candidate {
+struct RowCase {
   const Case* c;
   std::string_view row;
   std::int64_t blocks = 0, threads = 0;  // of the whole grid
 
   // A schedule has something to change where there are several blocks; with more of them it only takes longer.
-  bool operator<(const Candidate& other) const {
-    const auto key = [](const Candidate& x) { return std::pair(x.blocks < 4 || x.blocks > 64, x.threads); };
+  bool operator<(const RowCase& other) const {
+    const auto key = [](const RowCase& x) { return std::pair(x.blocks < 4 || x.blocks > 64, x.threads); };
     return key(*this) < key(other);
   }
 };
@@ -41,7 +41,7 @@ DeviceInfo device_of(const Case& c) {
 }
 
 // Adds the rows that fit the case.
-void add_fitting_rows(const CaseBook& book, const OpInfo& op, const Case& c, std::vector<Candidate>& all) {
+void add_fitting_rows(const CaseBook& book, const OpInfo& op, const Case& c, std::vector<RowCase>& all) {
   const DeviceInfo device = device_of(c);
   const Place place = *place_of(c);
   std::uintptr_t at = std::uintptr_t{1} << 40;
@@ -77,15 +77,15 @@ std::vector<Case> small_cases(const CaseBook& book) {
   return cases;
 }
 
-// For each row and type of the cases the candidate that suits best.
-std::map<std::pair<std::string_view, DType>, Candidate> candidates_to_run(const CaseBook& book, const OpInfo& op,
-                                                                          std::span<const Case> cases) {
-  std::vector<Candidate> all;
+// For each row and type of the cases the one that suits best.
+std::map<std::pair<std::string_view, DType>, RowCase> cases_by_row(const CaseBook& book, const OpInfo& op,
+                                                                   std::span<const Case> cases) {
+  std::vector<RowCase> all;
   for (const Case& c : cases) add_fitting_rows(book, op, c, all);
-  std::map<std::pair<std::string_view, DType>, Candidate> best;
-  for (const Candidate& candidate : all) {
-    const auto [at, is_new] = best.try_emplace({candidate.row, candidate.c->dtype}, candidate);
-    if (!is_new && candidate < at->second) at->second = candidate;
+  std::map<std::pair<std::string_view, DType>, RowCase> best;
+  for (const RowCase& it : all) {
+    const auto [at, is_new] = best.try_emplace({it.row, it.c->dtype}, it);
+    if (!is_new && it < at->second) at->second = it;
   }
   return best;
 }
@@ -106,14 +106,14 @@ bool adds_in_any_order(std::string_view row, DType dtype) {
 class Repeat : public testing::TestWithParam<const CaseBook*> {};
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Repeat);
 
-void expect_same_bits(const CaseBook& book, const OpInfo& op, const Candidate& candidate, const std::string& own_seed) {
-  const Case& c = *candidate.c;
-  const std::string text = c.text() + ", variant " + std::string(candidate.row);
+void expect_same_bits(const CaseBook& book, const OpInfo& op, const RowCase& it, const std::string& own_seed) {
+  const Case& c = *it.c;
+  const std::string text = c.text() + ", variant " + std::string(it.row);
   const DeviceInfo device = device_of(c);
   auto tensors = tensors_of(book, op, c, *place_of(c), device.id);
   ASSERT_TRUE(tensors.ok()) << text << ": " << tensors.error().message();
   Options options = c.operator_options();
-  options.set("variant", std::string(candidate.row));
+  options.set("variant", std::string(it.row));
   auto plan = plan_op(op, tensors->in, tensors->out, options, device);
   ASSERT_TRUE(plan.ok()) << text << ": " << plan.error().message();
   set({"1", "0"});
@@ -123,7 +123,7 @@ void expect_same_bits(const CaseBook& book, const OpInfo& op, const Candidate& c
     set(s);
     const auto again = bytes_of_run(*tensors, **plan, device.id);
     ASSERT_TRUE(again.ok()) << text << ": " << again.error().message();
-    EXPECT_TRUE(*first == *again || adds_in_any_order(candidate.row, c.dtype))
+    EXPECT_TRUE(*first == *again || adds_in_any_order(it.row, c.dtype))
         << text << ", gives other bits with RIDGE_WORKERS=" << s.workers << " RIDGE_SEED=" << s.seed;
   }
 }
@@ -134,17 +134,17 @@ TEST_P(Repeat, EveryRowGivesTheSameBits) {
   const char* given = std::getenv("RIDGE_SEED");
   const std::string own = given ? given : "4711";
   const std::vector<Case> cases = small_cases(book);
-  const auto candidates = candidates_to_run(book, op, cases);
+  const auto chosen = cases_by_row(book, op, cases);
   std::set<std::string_view> rows;
-  for (const auto& [row_and_type, candidate] : candidates) {
-    rows.insert(candidate.row);
-    expect_same_bits(book, op, candidate, own);
+  for (const auto& [row_and_type, it] : chosen) {
+    rows.insert(it.row);
+    expect_same_bits(book, op, it, own);
   }
   if (given) setenv("RIDGE_SEED", given, 1);
   else unsetenv("RIDGE_SEED");
   unsetenv("RIDGE_WORKERS");
   std::printf("%s: %zu of %zu rows, %zu with their types; not here:", book.op.c_str(), rows.size(), op.variants.size(),
-              candidates.size());
+              chosen.size());
   for (const VariantInfo& row : op.variants)
     if (!rows.contains(row.name)) std::printf(" %s", std::string(row.name).c_str());
   std::puts("");
