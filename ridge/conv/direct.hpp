@@ -83,8 +83,7 @@ inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const D
   roofline::Kernel k = kernel_of(footprint(row, s, device), p);
   k.clocks = clocks(c, p);
   k.block_us = 1;
-  k.tile_efficiency = real(p.y.shape[2] * p.y.shape[3]) /
-                      std::max(1.0, padded(p.y.shape[2], direct_rows(c)) * padded(p.y.shape[3], direct_columns));
+  k.tile_efficiency = plane_efficiency(p, direct_rows(c), direct_columns);
   return k;
 }
 

@@ -100,8 +100,7 @@ inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const D
   k.trips = std::max(1.0, c.stages == 1 ? channels : 1);
   k.trip_bytes = stage;
   k.block_us = 1;  // barriers, as in direct
-  k.tile_efficiency = real(p.y.shape[2] * p.y.shape[3]) /
-                      std::max(1.0, padded(p.y.shape[2], halo_rows(c)) * padded(p.y.shape[3], halo_columns));
+  k.tile_efficiency = plane_efficiency(p, halo_rows(c), halo_columns);
   return k;
 }
 

@@ -84,6 +84,11 @@ inline std::string refuse_large_planes(const ConvProblem& p) {
 
 // ---- models
 
+// Of tiles of y's rows and columns: the share of what they cover that exists.
+inline double plane_efficiency(const ConvProblem& p, std::int64_t rows, std::int64_t columns) {
+  return real(p.y.shape[2] * p.y.shape[3]) / std::max(1.0, padded(p.y.shape[2], rows) * padded(p.y.shape[3], columns));
+}
+
 inline double products(const ConvProblem& p) { return real(pixels_of(p)) * real(p.w.shape[0]) * real(terms_of(p)); }
 
 inline Cost cost(const ConvProblem& p) {

@@ -2,78 +2,30 @@
 // was at the first one. What comes through a pipe is taken as a run asks for it, and kept for the next ones: nobody
 // waits for the end of an input that no run reads. A terminal is every run's own.
 #pragma once
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <sys/types.h>
 
-#include <array>
-#include <cerrno>
-#include <csignal>
+#include <cstddef>
 #include <string>
 
 namespace ridge::cli::lab {
 
 class StandardInput {
  public:
-  StandardInput() {
-    struct stat about {};
-    if (fstat(STDIN_FILENO, &about) != 0) return;
-    if (S_ISREG(about.st_mode)) begin_ = lseek(STDIN_FILENO, 0, SEEK_CUR);
-    is_pipe_ = S_ISFIFO(about.st_mode) || S_ISSOCK(about.st_mode);
-  }
+  StandardInput();
 
   // The descriptor that a run is to have as its standard input, until it has been started.
-  int begin_run() {
-    if (begin_ >= 0) lseek(STDIN_FILENO, begin_, SEEK_SET);
-    given_ = 0;
-    int ends[2];
-    if (!is_pipe_ || pipe2(ends, O_CLOEXEC) != 0) return STDIN_FILENO;
-    to_run_ = ends[1];
-    fcntl(to_run_, F_SETFL, O_NONBLOCK);
-    return ends[0];
-  }
-  void has_started(int descriptor) {
-    if (descriptor != STDIN_FILENO) close(descriptor);  // it is the run's alone
-  }
+  int begin_run();
+  void has_started(int descriptor);
   void end_run() { close_pipe(); }
 
   bool is_fed() const { return to_run_ >= 0; }
-
   // Waits until the run takes something or there is more to give, but not long.
-  void feed(int milliseconds) {
-    const bool has_more = given_ < kept_.size();
-    if (!has_more && has_ended_) return close_pipe();
-    std::array<pollfd, 2> wanted{pollfd{to_run_, short(has_more ? POLLOUT : 0), 0},
-                                 pollfd{has_more ? -1 : STDIN_FILENO, POLLIN, 0}};
-    if (poll(wanted.data(), wanted.size(), milliseconds) <= 0) return;
-    if (wanted[0].revents & POLLERR) return close_pipe();  // the run reads no more
-    if (wanted[0].revents & POLLOUT) give();
-    if (wanted[1].revents) take();
-  }
+  void feed(int milliseconds);
 
  private:
-  void take() {
-    std::array<char, 1 << 16> part;
-    const ssize_t got = read(STDIN_FILENO, part.data(), part.size());
-    if (got > 0) kept_.append(part.data(), static_cast<std::size_t>(got));
-    else has_ended_ = got == 0 || errno != EINTR;
-  }
-  void give() {
-    struct sigaction ignore {
-    }, former{};
-    ignore.sa_handler = SIG_IGN;  // a run may end at any time
-    sigaction(SIGPIPE, &ignore, &former);
-    const ssize_t took = write(to_run_, kept_.data() + given_, kept_.size() - given_);
-    const bool is_closed = took < 0 && errno == EPIPE;
-    sigaction(SIGPIPE, &former, nullptr);
-    if (took > 0) given_ += static_cast<std::size_t>(took);
-    if (is_closed) close_pipe();
-  }
-  void close_pipe() {
-    if (to_run_ >= 0) close(to_run_);
-    to_run_ = -1;
-  }
+  void take();
+  void give();
+  void close_pipe();
 
   off_t begin_ = -1;  // in a file
   bool is_pipe_ = false, has_ended_ = false;
