@@ -116,7 +116,7 @@ __device__ __forceinline__ void add_bias(const ColumnEpilogue& e, const float* b
 }
 
 // A cheap part of D's columns costs little beside the store: the sums, sums and bias or relu of them, and an addend.
-__device__ __forceinline__ bool is_cheap(const ColumnEpilogue& e) {
+RIDGE_HD constexpr bool is_cheap(const ColumnEpilogue& e) {
   return e.plain || ((e.activation == Activation::none || e.activation == Activation::relu) && e.scale == 1);
 }
 template <int N, class Acc, class Added = NoAddend>
@@ -299,23 +299,29 @@ __device__ __forceinline__ void pack_columns(const Acc (&sums)[N / 2], const Col
   else pack(cheap(e, e.addend));
 }
 
-// T: D's type. bias: of the N columns. To: ColumnStore of the first block's rows. Chains: of tile::activate_many().
-template <class T, int N, int Chains = part_sums, int Blocks, class To, class Added = NoAddend>
-__device__ __forceinline__ void store_columns(const float (&sums)[Blocks][N / 2], const ColumnEpilogue& e,
-                                              const float* bias, const To& to, const Added& addend = {}) {
-  constexpr int parts = N / part_columns;
-  const auto store_cheap = [&](const ColumnEpilogue& of) {
+// Stores N cheap columns, to which nothing is added. bias: of the columns. to: a ColumnStore of the first block's rows.
+template <int N, int Blocks, class To>
+__device__ __forceinline__ void store_cheap_columns(const float (&sums)[Blocks][N / 2], const ColumnEpilogue& e,
+                                                    const float* bias, const To& to) {
+  const auto store = [&](const ColumnEpilogue& of) {
 #pragma unroll
     for (int block = 0; block < Blocks; ++block)
 #pragma unroll
-      for (int part = 0; part < parts; ++part) {
+      for (int part = 0; part < N / part_columns; ++part) {
         Sums x;
         cheap_part(sums[block], part, of, bias, x);
         to.below(block).store(part, x);
       }
   };
-  if (e.plain) return store_cheap({.plain = true});
-  if (is_cheap(e) && e.addend == Addend::none) return store_cheap(cheap(e));
+  if (e.plain) store({.plain = true});
+  else store(cheap(e));
+}
+
+// The same for columns of any kind, in a loop. T: D's type. Chains: of tile::activate_many().
+template <class T, int N, int Chains = part_sums, int Blocks, class To, class Added = NoAddend>
+__device__ __forceinline__ void store_columns_in_loop(const float (&sums)[Blocks][N / 2], const ColumnEpilogue& e,
+                                                      const float* bias, const To& to, const Added& addend = {}) {
+  constexpr int parts = N / part_columns;
   RIDGE_KEEP_LOOP
   for (int all = 0; all < Blocks * parts; ++all) {
     const int block = all / parts, part = all % parts;
@@ -333,7 +339,15 @@ __device__ __forceinline__ void store_columns(const float (&sums)[Blocks][N / 2]
   }
 }
 
-// The same for sums of N columns of A B followed by the same columns of A G.
+// Either of the two.
+template <class T, int N, int Chains = part_sums, int Blocks, class To, class Added = NoAddend>
+__device__ __forceinline__ void store_columns(const float (&sums)[Blocks][N / 2], const ColumnEpilogue& e,
+                                              const float* bias, const To& to, const Added& addend = {}) {
+  if (is_cheap(e) && e.addend == Addend::none) store_cheap_columns<N>(sums, e, bias, to);
+  else store_columns_in_loop<T, N, Chains>(sums, e, bias, to, addend);
+}
+
+// The same as the loop for sums of N columns of A B followed by the same columns of A G.
 template <class T, int N, int Blocks, class To, class Added>
 __device__ __forceinline__ void store_gated_columns(const float (&sums)[Blocks][N], const ColumnEpilogue& e,
                                                     const float* bias, const To& to, const Added& addend) {

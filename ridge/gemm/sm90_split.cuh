@@ -183,8 +183,10 @@ __device__ __forceinline__ void gather_skinny(const SplitWork& work, unsigned ch
 }
 
 // epilogue(A B)                     wide: [m, k], skinny: [n, k]; with swap_ab wide: [n, k], skinny: [m, k]
+// SumsAlone: D is the sums, rounded to SplitKernel::Plain, in rows of whole vectors; an instance without the epilogue,
+// whose code would lie between what is executed (docs/decisions.md, 44).
 // Preconditions: cc 90; maps made with the boxes of SplitKernel; blocks of a cluster are neighbours in x.
-template <class Policy, class T, Major MW, Major MN, class Epilogue>
+template <class Policy, class T, Major MW, Major MN, class Epilogue, bool SumsAlone>
 __global__ void __launch_bounds__(SplitKernel<Policy, T, MW, MN>::threads, Policy::config.blocks_per_sm)
     gemm_split(const __grid_constant__ tile::sm90::TensorMap map_wide,
                const __grid_constant__ tile::sm90::TensorMap map_skinny, const __grid_constant__ SplitWork work,
@@ -321,7 +323,7 @@ __global__ void __launch_bounds__(SplitKernel<Policy, T, MW, MN>::threads, Polic
       const Vectors own = own_vectors(tile.wide_row + group * 64, tile.wide_row + work.wide_rows,
                                       tile.skinny_row + 8 * mine, share, tile.batch);
       constexpr int at_once = K::groups < 4 ? K::groups : 4;  // in the epilogue
-      if constexpr (requires { epilogue.template prefetch<4, at_once>(own); })
+      if constexpr (!SumsAlone && requires { epilogue.template prefetch<4, at_once>(own); })
         if (owns && !work.plain)
           for (int p = 0; p < share; p += at_once) epilogue.template prefetch<4, at_once>(from_vector(own, p));
       Sum sums[K::sums];
@@ -451,14 +453,17 @@ __global__ void __launch_bounds__(SplitKernel<Policy, T, MW, MN>::threads, Polic
         if (work.plain_sums) return store(static_cast<Sum*>(work.plain) + first_of_d);
         if constexpr (sizeof(T) == 2 || is_float8<T>) store(static_cast<Plain*>(work.plain) + first_of_d);
       };
-      if (work.plain && work.plain_vectors) {
-        with_plain([&]<class Plain>(Plain* d) {
+      const auto store_vectors = [&]<class Plain>(Plain* d) {
 #pragma unroll
-          for (int p = 0; p < K::groups; ++p)
-            if (own.at<4>(p).count > 0)
-              simt::store(d + p * step, simt::vec<Plain, 4>{Plain(sums[4 * p]), Plain(sums[4 * p + 1]),
-                                                            Plain(sums[4 * p + 2]), Plain(sums[4 * p + 3])});
-        });
+        for (int p = 0; p < K::groups; ++p)
+          if (own.at<4>(p).count > 0)
+            simt::store(d + p * step, simt::vec<Plain, 4>{Plain(sums[4 * p]), Plain(sums[4 * p + 1]),
+                                                          Plain(sums[4 * p + 2]), Plain(sums[4 * p + 3])});
+      };
+      if constexpr (SumsAlone) {
+        store_vectors(static_cast<typename K::Plain*>(work.plain) + first_of_d);
+      } else if (work.plain_sums && work.plain && work.plain_vectors) {
+        store_vectors(static_cast<Sum*>(work.plain) + first_of_d);
       } else {
         RIDGE_KEEP_LOOP
         for (int p = 0; p < share; p += at_once) {  // groups rotate through the first places: the code exists once
@@ -561,8 +566,13 @@ template <class Policy, class T, Major MW, Major MN, class Epilogue>
                         .block = dim3(static_cast<unsigned>(K::threads)),
                         .smem = static_cast<std::size_t>(split_smem_bytes(c)),
                         .stream = stream.handle};
-  constexpr auto kernel = gemm_split<Policy, T, MW, MN, Epilogue>;
-  return sm90::launch_dependent_clusters(at, split, kernel, map_wide, map_skinny, work, epilogue);
+  const auto launch = [&]<bool SumsAlone>() {
+    constexpr auto kernel = gemm_split<Policy, T, MW, MN, Epilogue, SumsAlone>;
+    return sm90::launch_dependent_clusters(at, split, kernel, map_wide, map_skinny, work, epilogue);
+  };
+  if constexpr (has_tma_store<T>)
+    if (plain.d.data && plain.vectors && !plain.sums) return launch.template operator()<true>();
+  return launch.template operator()<false>();
 }
 
 }  // namespace ridge::gemm_kernels

@@ -20,22 +20,27 @@
 
 namespace ridge::gemm_kernels {
 
-// How a tile is stored to D.
+// How a tile is stored to D. Each way has an instance of the kernel: code must be loaded, and jumps over what is not
+// executed cost most of all (docs/decisions.md, 44).
 enum class Store : std::uint8_t {
-  epilogue,   // by the epilogue of the launch
-  tma,        // by ColumnEpilogue and TMA: D of two bytes
-  tma_float,  // likewise: D of float32
-  direct,     // by each thread: integers, unchanged
+  epilogue,      // by the epilogue of the launch
+  tma,           // by ColumnEpilogue and TMA: D of two bytes
+  tma_cheap,     // likewise, where is_cheap() and nothing is added
+  tma_deferred,  // likewise, during the next tile's first steps; something may be added
+  tma_float,     // as tma: D of float32
+  direct,        // by each thread: integers, unchanged
 };
+// Whether there is an instance for Store::tma_cheap.
+constexpr bool has_cheap_store(const Config& c) { return !c.gated && !c.promote; }
+constexpr bool is_tma(Store by) { return by == Store::tma || by == Store::tma_cheap || by == Store::tma_deferred; }
 
 // The launch's arguments beside the tensor maps.
 struct WgmmaWork {
   int m, n, steps;             // steps of bk along k, at least one
   unsigned rows, cols, batch;  // D in clusters' tiles
-  Store store;
-  int addend_steps;     // steps in which the addend is loaded (sm90_wgmma.hpp); 0: there is none
-  int batch_of_addend;  // 1; 0: the batch shares it
-  bool sums_begin;      // with the addend times addend_factor; else ColumnEpilogue adds it
+  int addend_steps;            // steps in which the addend is loaded (sm90_wgmma.hpp); 0: there is none
+  int batch_of_addend;         // 1; 0: the batch shares it
+  bool sums_begin;             // with the addend times addend_factor; else ColumnEpilogue adds it
   float addend_factor;
   void* d;                           // for Store::direct, and for rows of groups that TMA cannot store
   std::int64_t pitch, batch_stride;  // of d, in elements
@@ -199,10 +204,10 @@ template <bool Gated> struct MatrixLoader {
 };
 
 // epilogue(A B), or epilogue(A B, A G)          a: [m, k]  b, gate: [n, k]  d, addend: [m, n], as their maps say
-// With Config::grouped, for each group g of a's rows: epilogue(A_g B_g), b: [groups, n, k].
+// With Config::grouped, for each group g of a's rows: epilogue(A_g B_g), b: [groups, n, k]. By: how D is stored.
 // Preconditions: cc 90; the maps have the boxes of WgmmaKernel, d's 16 rows and the addend's addend_rows; the grid is
 // whole clusters.
-template <class Policy, class T, Major MA, Major MB, class Epilogue, class Loader>
+template <class Policy, class T, Major MA, Major MB, class Epilogue, class Loader, Store By>
 __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.blocks_per_sm)
     gemm_wgmma(const __grid_constant__ Loader loader, const __grid_constant__ tile::sm90::TensorMap map_d,
                const __grid_constant__ tile::sm90::TensorMap map_addend, const __grid_constant__ WgmmaWork work,
@@ -213,6 +218,7 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
     constexpr Config c = Policy::config;
     constexpr bool ping_pong = c.schedule == Schedule::ping_pong, specialized = c.schedule != Schedule::one;
     constexpr int first_consumer = specialized ? 1 : 0;
+    constexpr bool adds = is_tma(By) || By == Store::tma_float;  // C or a residual may be loaded by TMA
     using Sum = sm90::Sum<T>;
     using Out = typename K::Out;
     using Scheduler = std::conditional_t<c.grouped, GroupedTileScheduler<Policy>, TileScheduler<Policy>>;
@@ -229,7 +235,7 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
 
     if (threadIdx.x == 0) {
       loader.prefetch();
-      if (work.addend_steps) sm90::prefetch(&map_addend);
+      if (adds && work.addend_steps) sm90::prefetch(&map_addend);
       pipeline.init(1, (ping_pong ? 1 : consumers(c)) * c.cluster);
       for (int i = 0; i < 2; ++i) sm90::init(order + i, 1);
       sm90::fence_init();
@@ -244,7 +250,7 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
     };
     // Loads a tile of the addend, from the pipeline's current stage on.
     const auto load_addend = [&](const WgmmaTile& place, State& ring) {
-      const int size = work.store == Store::tma_float ? sizeof(float) : sizeof(Out), pieces = addend_pieces(c, size);
+      constexpr int size = By == Store::tma_float ? sizeof(float) : sizeof(Out), pieces = addend_pieces(c, size);
       constexpr int pieces_down = c.bm / addend_rows;
       for (int piece = 0; piece < pieces; ring.next()) {
         pipeline.producer_acquire(ring);
@@ -296,29 +302,24 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
                             int addend_stage) {
       const typename K::Store to = store_of(place, consumer, first_row);
       const TileAddend<Policy, Out> addend{shared, addend_stage, first_row + warp * 16};
-      if constexpr (K::c.gated) {
-        if (work.store == Store::tma) store_gated_columns<Out>(sums, by_columns, bias_of(consumer), to, addend);
-        else store_gated_by_epilogue(sums, epilogue, place.end, work.n, to.row, to.col, place.batch);
-      } else {
-        if constexpr (has_tma_store<T>) {
-          if (work.store == Store::tma)
-            return store_columns<Out, c.bn, K::chains>(sums, by_columns, bias_of(consumer), to, addend);
-        }
-        if constexpr (has_float_store<Policy, T>) {
-          if (work.store == Store::tma_float)
-            return store_columns<float, c.bn, K::chains>(
-                sums, by_columns, bias_of(consumer), store_as.template operator()<float>(place, consumer, first_row),
-                TileAddend<Policy, float>{shared, addend_stage, addend.row});
-        }
-        if constexpr (has_direct_store<T>) {
-          if (work.store == Store::direct)
-            return DirectStore<Sum>{
-                static_cast<Sum*>(work.d) + to.batch * work.batch_stride, work.pitch, to.row, to.col, work.m, work.n}
-                .store_all(sums);
-        }
-        if constexpr (!is_by_columns_alone(K::c))
-          store_by_epilogue<c.bn>(sums, epilogue, to.staging, place.end, work.n, to.row, to.col, place.batch);
-      }
+      if constexpr (By == Store::tma && K::c.gated)
+        store_gated_columns<Out>(sums, by_columns, bias_of(consumer), to, addend);
+      else if constexpr (By == Store::tma_cheap) store_cheap_columns<c.bn>(sums, by_columns, bias_of(consumer), to);
+      else if constexpr (By == Store::tma && has_cheap_store(K::c))
+        store_columns_in_loop<Out, c.bn, K::chains>(sums, by_columns, bias_of(consumer), to, addend);
+      else if constexpr (By == Store::tma)
+        store_columns<Out, c.bn, K::chains>(sums, by_columns, bias_of(consumer), to, addend);
+      else if constexpr (By == Store::tma_float)
+        store_columns<float, c.bn, K::chains>(sums, by_columns, bias_of(consumer),
+                                              store_as.template operator()<float>(place, consumer, first_row),
+                                              TileAddend<Policy, float>{shared, addend_stage, addend.row});
+      else if constexpr (By == Store::direct)
+        DirectStore<Sum>{
+            static_cast<Sum*>(work.d) + to.batch * work.batch_stride, work.pitch, to.row, to.col, work.m, work.n}
+            .store_all(sums);
+      else if constexpr (K::c.gated)
+        store_gated_by_epilogue(sums, epilogue, place.end, work.n, to.row, to.col, place.batch);
+      else store_by_epilogue<c.bn>(sums, epilogue, to.staging, place.end, work.n, to.row, to.col, place.batch);
     };
     // Fetches the columns' bias as float32, for this consumer only. A later barrier makes it readable.
     const auto fetch_bias = [&](const WgmmaTile& place, int consumer) {
@@ -360,12 +361,12 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
           const WgmmaTile place = scheduler.at();
           if (threadIdx.x > 0) continue;
           auto from = loader.at(place);
-          if (work.addend_steps && work.sums_begin) load_addend(place, ring);
+          if (adds && work.addend_steps && work.sums_begin) load_addend(place, ring);
           for (int step = 0; step < work.steps; ++step, ring.next()) {
             pipeline.producer_acquire(ring);
             load_step(from, ring.stage);
           }
-          if (work.addend_steps && !work.sums_begin) load_addend(place, ring);
+          if (adds && work.addend_steps && !work.sums_begin) load_addend(place, ring);
         }
       }
     } else {
@@ -379,19 +380,21 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
           if (threadIdx.x % 128 == 0) pipeline.consumer_release(stage);
         }
       };
+      const int addend_steps = adds ? work.addend_steps : 0;
       // Waits until the tile's addend has arrived, from the pipeline's stage on; the next one releases it.
       const auto await_addend = [&](State ring) {
-        for (int step = 0; step < work.addend_steps; ++step, ring.next()) pipeline.consumer_wait(ring);
+        for (int step = 0; step < addend_steps; ++step, ring.next()) pipeline.consumer_wait(ring);
       };
       const auto release_addend = [&](State ring) {
         sm90::sync_warpgroup(1 + consumer);
-        for (int step = 0; step < work.addend_steps; ++step, ring.next()) release(ring.stage);
+        for (int step = 0; step < addend_steps; ++step, ring.next()) release(ring.stage);
       };
-      const int steps_of_tile = work.steps + work.addend_steps;
-      const int first_steps = work.sums_begin ? work.addend_steps : 0, last_steps = work.addend_steps - first_steps;
+      constexpr bool begins = K::begins_sums && is_tma(By);
+      const int steps_of_tile = work.steps + addend_steps, first_steps = begins && work.sums_begin ? addend_steps : 0,
+                last_steps = addend_steps - first_steps;
       const auto begin_sums = [&](Sum(&sums)[K::blocks][K::sums], State& ring) {
         await_addend(ring);
-        if constexpr (K::begins_sums) {
+        if constexpr (begins) {
 #pragma unroll
           for (int i = 0; i < K::blocks; ++i)
             TileAddend<Policy, Out>{shared, ring.stage, first_row + i * 64 + warp * 16}.begin(work.addend_factor,
@@ -400,8 +403,8 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
         release_addend(ring);
         ring.skip(first_steps);
       };
-      // Defer: a finished tile is kept packed and stored during the next tile's first steps.
-      const auto multiply_tiles = [&]<bool Defer>() {
+      [[maybe_unused]] const auto multiply_tiles = [&] {
+        constexpr bool defers = By == Store::tma_deferred;  // a finished tile is kept packed
         Scheduler scheduler(work, rank);
         State ring;
         [[maybe_unused]] unsigned order_parity = 0;
@@ -447,7 +450,7 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
             release(former);
             ++step;
           };
-          if constexpr (Defer) {  // one copy in each of the first steps: all at once would delay the second
+          if constexpr (defers) {  // one copy in each of the first steps: all at once would delay the second
             if (waits) {
 #pragma unroll
               for (int copy = 0; copy < K::Store::copies; ++copy) {
@@ -472,7 +475,7 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
           sm90::sync_warpgroup(1 + consumer);  // this tile's bias is there
           const State of_addend = ring;
           if (last_steps > 0) await_addend(of_addend);
-          if constexpr (Defer) {
+          if constexpr (defers) {
             pack_columns<Out, c.bn>(sums[0], by_columns, bias_of(consumer),
                                     TileAddend<Policy, Out>{shared, of_addend.stage, first_row + warp * 16}, waiting);
             waiting_to = store_of(place, consumer, first_row);
@@ -483,7 +486,7 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
           if (last_steps > 0) release_addend(of_addend);
           ring.skip(last_steps + (ping_pong ? steps_of_tile : 0));
         }
-        if constexpr (Defer) {
+        if constexpr (defers) {
           if (waits) waiting_to.store_all(waiting);
         }
       };
@@ -565,12 +568,8 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
           ring.skip(last_steps);
         }
       };
-      // Blocks with one tile have no next tile to overlap a store with, so the code for that is not loaded.
-      [[maybe_unused]] const bool has_more_than_one = work.rows * work.cols * work.batch * c.cluster > gridDim.x;
       if constexpr (K::c.promote > 0) multiply_in_parts();
-      else if (K::defers && work.store == Store::tma && is_cheap(by_columns) && has_more_than_one)
-        multiply_tiles.template operator()<K::defers>();
-      else multiply_tiles.template operator()<false>();
+      else multiply_tiles();
       if (threadIdx.x % 32 == 0) sm90::wait_stores_read<0>();
     }
     if constexpr (K::multicast) sm90::cluster_sync_relaxed();  // others may still copy to, or arrive at, this block
@@ -614,9 +613,6 @@ template <class Policy, class T, Major MA, Major MB, class Epilogue, class Loade
     const std::int64_t batch = c.grouped || o.batch_stride == 0 ? 1 : shape.batch;
     return sm90::make_tensor_map(map, o.data, dtype, {shape.n, shape.m, batch, o.pitch, o.batch_stride}, rows, line);
   };
-  if (is_by_columns_alone(c) && out.store == Store::epilogue)
-    return Status::error(Code::unsupported,
-                         "gemm: tiles whose sums take all registers are stored by TMA only");  // refused by plans
   sm90::TensorMap map_d{}, map_addend{};
   if (out.store == Store::tma) RIDGE_TRY(make_map(&map_d, out.d, dtype_of<typename K::Out>, 16, K::Store::line));
   if (out.store == Store::tma_float) RIDGE_TRY(make_map(&map_d, out.d, f32, 16, wgmma_line_bytes));
@@ -640,7 +636,6 @@ template <class Policy, class T, Major MA, Major MB, class Epilogue, class Loade
                        .rows = static_cast<unsigned>(tiles.rows),
                        .cols = static_cast<unsigned>(tiles.cols),
                        .batch = static_cast<unsigned>(shape.batch),
-                       .store = out.store,
                        .addend_steps = adds ? addend_steps(c, static_cast<int>(size_of(stored))) : 0,
                        .batch_of_addend = out.addend.batch_stride ? 1 : 0,
                        .sums_begin = begins,
@@ -654,10 +649,28 @@ template <class Policy, class T, Major MA, Major MB, class Epilogue, class Loade
                         .block = dim3(static_cast<unsigned>(wgmma_threads(c))),
                         .smem = static_cast<std::size_t>(wgmma_smem_bytes(c)),
                         .stream = stream.handle};
-  constexpr auto kernel = gemm_wgmma<Policy, T, MA, MB, Epilogue, Loader>;
-  if (starts_early(c, steps))
-    return sm90::launch_dependent_clusters(at, c.cluster, kernel, loader, map_d, map_addend, work, then, epilogue);
-  return sm90::launch_clusters(at, c.cluster, kernel, loader, map_d, map_addend, work, then, epilogue);
+  // Blocks with one tile have no next tile to overlap a store with.
+  const bool is_more_than_one = clusters > at_a_time;
+  const auto launch = [&]<Store By>() {
+    constexpr auto kernel = gemm_wgmma<Policy, T, MA, MB, Epilogue, Loader, By>;
+    if (starts_early(c, steps))
+      return sm90::launch_dependent_clusters(at, c.cluster, kernel, loader, map_d, map_addend, work, then, epilogue);
+    return sm90::launch_clusters(at, c.cluster, kernel, loader, map_d, map_addend, work, then, epilogue);
+  };
+  if constexpr (has_tma_store<T>)
+    if (out.store == Store::tma) {
+      if constexpr (K::defers)
+        if (is_cheap(then) && is_more_than_one) return launch.template operator()<Store::tma_deferred>();
+      if constexpr (has_cheap_store(c))
+        if (is_cheap(then) && then.addend == Addend::none) return launch.template operator()<Store::tma_cheap>();
+      return launch.template operator()<Store::tma>();
+    }
+  if constexpr (has_float_store<Policy, T>)
+    if (out.store == Store::tma_float) return launch.template operator()<Store::tma_float>();
+  if constexpr (has_direct_store<T>)
+    if (out.store == Store::direct) return launch.template operator()<Store::direct>();
+  if constexpr (!is_by_columns_alone(c)) return launch.template operator()<Store::epilogue>();
+  else return Status::error(Code::unsupported, "gemm: tiles whose sums take all registers are stored by TMA only");
 }
 
 struct WgmmaOperands {
