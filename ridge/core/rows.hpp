@@ -55,7 +55,11 @@ struct RowOffsets {
     return r;
   }
   RIDGE_HD std::int64_t operator()(std::int64_t row) const {
+    if (rank <= 1) return row * stride[0];  // most rows: no division
     std::int64_t offset = 0;
+#ifdef __CUDACC__
+#pragma unroll 1  // nvcc would repeat the division, for up to 100 KB of a kernel's code
+#endif
     for (int axis = rank - 1; axis >= 0; --axis) {
       const std::int64_t outer = axis > 0 ? row / shape[axis] : 0;
       offset += (row - outer * shape[axis]) * stride[axis];

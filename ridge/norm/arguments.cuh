@@ -47,4 +47,17 @@ template <class T> struct Backward {
   Compute<T>* statistics;  // [rows, statistics_size], for the kernels over columns (sums.cuh); null: not wanted
 };
 
+// Where a kernel over rows puts its sums over rows, of dy n and of dy: a slice for each of its blocks; or dgamma and
+// dbeta, [cols], where it has all rows. All null: they are not wanted.
+template <class T> struct SumsOutput {
+  Compute<T>* slices = nullptr;  // [slices][2][cols]
+  T *dgamma = nullptr, *dbeta = nullptr;
+  RIDGE_HD bool wanted() const { return slices || dgamma || dbeta; }
+  // which: 0 for dgamma, 1 for dbeta
+  RIDGE_HD void put(std::int64_t slice, int which, std::int64_t column, std::int64_t cols, Compute<T> sum) const {
+    if (slices) slices[(slice * 2 + which) * cols + column] = sum;
+    else if (T* to = which == 0 ? dgamma : dbeta) to[column] = T(sum);
+  }
+};
+
 }  // namespace ridge::norm_detail

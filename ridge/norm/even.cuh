@@ -2,85 +2,10 @@
 // row at once and keeps them in registers. With 64 registers for each thread, a multiprocessor has 1,024 threads of 8
 // vectors each, and so up to 128 KB of rows in flight. Rare cases have a function of their own.
 #pragma once
-#include <ridge/norm/vector.cuh>
+#include <ridge/norm/aligned.cuh>
 #include <ridge/tile/l2_prefetch.cuh>
 
 namespace ridge::norm_detail {
-
-// The sum of squares alone, in place of Differences.
-struct Squares {
-  float squares;
-  __device__ __forceinline__ void add(float e) { squares = fmaf(e, e, squares); }
-  friend __device__ __forceinline__ Squares operator+(const Squares& a, const Squares& b) {
-    return {a.squares + b.squares};
-  }
-};
-
-// x times the row's scale and gamma, for one vector.
-template <class T>
-__device__ __forceinline__ tile::Packed scaled_vector(float scale, const tile::Packed& x, const tile::Packed& gamma) {
-  tile::Floats<T> e = tile::unpack_floats<T>(x);
-  const tile::Floats<T> g = tile::unpack_floats<T>(gamma);
-#pragma unroll
-  for (int v = 0; v < tile::vector_elements<T>; ++v) e[v] = e[v] * scale * g[v];
-  return tile::pack_floats<T>(e);
-}
-
-// A row and its parameters.            x, y: [cols]; gamma, beta: [cols] or null
-template <class T> struct AlignedRow {
-  const T* x;
-  T* y;
-  const T *gamma, *beta;
-  int cols;
-  float eps;
-  bool rms;
-};
-
-// y of a row in two passes over memory, a vector at a time, for gamma and beta of any alignment. far: the sums lost
-// bits, so they are taken again, of distances from the first element. Inlined, it would cost norm_even registers.
-// Precondition: all threads of the block call. x may be what the block has just written.
-template <class Team, class T>
-[[gnu::noinline]] static __device__ void norm_even_rarely(
-    AlignedRow<T> r, Statistics<float> normalised, bool far,
-    typename Team::template Scratch<Differences<float>> (&scratch)[2], WideScratch<Team>& scratch_wide) {
-  constexpr int V = tile::vector_elements<T>, step = Team::lanes * V;
-  const int first = Team::lane() * V;
-  __syncthreads();  // other lanes' vectors of x
-  if (far) {
-    const float per_column = 1 / static_cast<float>(r.cols), per_element = r.rms ? 0.0f : per_column;
-    const auto differences_from = [&](float base, auto& room) {
-      Differences<float> d{0, 0};
-#pragma unroll 1
-      for (int at = first; at < r.cols; at += step)
-        for_elements<T>(tile::load_packed(r.x + at), [&](float e, int) { d.add(e - base); });
-      return Team::reduce(d, plus<Differences<float>>, room);
-    };
-    float base = r.rms ? 0.0f : float(r.x[0]);
-    Differences<float> d = differences_from(base, scratch[0]);
-    Spread<float> spread = Spread<float>::of(d, per_element);
-    if (!r.rms && spread.far(d)) {  // the first element, too, is far from the mean
-      base += spread.mean;
-      spread = Spread<float>::of(differences_from(base, scratch[1]), per_element);
-    }
-    normalised = spread.statistics(base, per_column, r.eps);
-    if (const float divisor = spread.divisor(per_column, r.eps); !is_ordinary(divisor)) {
-      const auto each = [&](auto&& f) {
-#pragma unroll 1
-        for (int at = first; at < r.cols; at += step)
-          for_elements<T>(tile::load_packed(r.x + at), [&](float e, int) { f(e, true); });
-      };
-      normalised = wide_statistics<Team, float>(
-          each, [] {}, static_cast<float>(r.cols), r.eps, r.rms, divisor, scratch_wide);
-    }
-  }
-#pragma unroll 1
-  for (int at = first; at < r.cols; at += step) {
-    Affine<T> affine{tile::packed_fill<T>(1), tile::packed_fill<T>(0)};
-    if (r.gamma) affine.gamma = tile::load_packed_anywhere(r.gamma + at);
-    if (r.beta) affine.beta = tile::load_packed_anywhere(r.beta + at);
-    tile::store_packed(r.y + at, normalised_vector<T>(normalised, tile::load_packed(r.x + at), affine));
-  }
-}
 
 // y of rows [rows, cols]; Added: of x + residual, which is written to sum.
 // Scaled: y is x times a factor of the row and one of the column: rms_norm without beta.
@@ -149,9 +74,11 @@ __global__ void __launch_bounds__(Team::threads, Policy::config.blocks_per_sm) n
   // ---- finish
   T* y = a.y.strided_row(row) + first;
   const T *gamma = a.gamma.data, *beta = Scaled ? nullptr : a.beta.data;
-  if (far || !tile::on_vectors(gamma, 0) || !tile::on_vectors(beta, 0))
-    return norm_even_rarely<Team, T>({x - first, y - first, gamma, beta, cols, a.eps, a.rms}, normalised, far,
-                                     scratch_rarely, scratch_wide);
+  if (far || !tile::on_vectors(gamma, 0) || !tile::on_vectors(beta, 0)) {
+    __syncthreads();  // other lanes' vectors of x
+    return norm_aligned_rarely<Team, T>({x - first, y - first, gamma, beta, cols, a.eps, a.rms}, normalised, far,
+                                        scratch_rarely, scratch_wide);
+  }
 #pragma unroll
   for (int k0 = 0; k0 < K; k0 += batch) {
     Affine<T> affine[batch];

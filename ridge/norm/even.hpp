@@ -28,6 +28,7 @@ inline roofline::Kernel model(const Variant& row, const NormProblem& p, const De
   k.block_us = 0.6 + 0.01 * c.threads / 32 + (element_bytes(p) == 4 ? 0.1 : 0.27) * of_lane;
   k.trip_bytes = row_bytes(p);
   k.tile_efficiency = static_cast<double>(vectors(p)) / static_cast<double>(capacity(c));
+  add_code(k, 1);
   // A lane loads more than four vectors of residual after the first four, which several small blocks do not hide.
   // Measured.
   if (p.added && of_lane > 4 && c.threads <= 256) k.memory_share = 0.97;

@@ -197,16 +197,16 @@ __device__ __forceinline__ void put_gamma(const T* given, int head, int vectors,
 // An element of a row that is in no whole vector, unconverted: so nothing waits for its load until it is used.
 template <class T> struct EdgeElement { T x = T(0.0f), dy = T(0.0f); };
 
-// slices[s][0][j] = sum of dy n over some of the rows, [s][1][j] = sum of dy. Block (or cluster) b writes slice b + o
-// for each alignment offset o of its rows, and for the offset before if its share begins with the first row of an
-// offset: so every slice is written once.
+// dx, and the sums over rows, of dy n and of dy. Block (or cluster) b puts those of its rows to slice b + o for each
+// alignment offset o of these, and for the offset before if its share begins with the first row of an offset: so every
+// slice is written once.
 //
 // Policy::config: threads, the `rows` they have at a time, vectors of a lane.
 // Preconditions: rows of all tensors are co-aligned and evenly spaced; gamma is contiguous; `shape` is
 // fused::shape_of(config, problem, shared memory, grid), with stages; there are no more blocks, or clusters, than rows.
 template <class Policy, int Warp, class T, class Blocks = OneBlock>
 __global__ void __launch_bounds__(Policy::config.threads, 1)
-    norm_fused_gradient(Backward<T> a, float* slices, FusedRows shape) {
+    norm_fused_gradient(Backward<T> a, SumsOutput<T> output, FusedRows shape) {
   constexpr Config c = Policy::config;
   constexpr int K = c.in_registers, V = tile::vector_elements<T>;
   constexpr int threads = c.threads, rows = c.rows, lanes = threads / rows;
@@ -446,12 +446,14 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
     };
 #pragma unroll
     for (int which = 0; which < 2; ++which) {
-      float* to = slices + ((blocks.index() + offset) * 2 + which) * a.cols + slice.begin;
+      const auto put = [&](int column, float sum) {
+        output.put(blocks.index() + offset, which, slice.begin + column, a.cols, sum);
+      };
       for (int i = static_cast<int>(threadIdx.x); i < vectors.count * V; i += threads) {
         const auto* vector = reinterpret_cast<const float*>(place(0, which, i % V / tile::vector_words) + i / V);
-        to[vectors.head + i] = total(vector + i % tile::vector_words, 2 * words * row_vectors * tile::vector_words);
+        put(vectors.head + i, total(vector + i % tile::vector_words, 2 * words * row_vectors * tile::vector_words));
       }
-      if (group == 0 && edge_at >= 0) to[edge_at] = total(edges + which * 2 * V + lane, 2 * 2 * V);
+      if (group == 0 && edge_at >= 0) put(edge_at, total(edges + which * 2 * V + lane, 2 * 2 * V));
     }
     copies.finish();
     __syncthreads();  // the next offset's rows use the same slots
@@ -466,7 +468,7 @@ template <class Policy, class T, int Warp> static Status launch(const Call& call
   const NormPlan& plan = call.plan;
   const FusedRows shape = shape_of(Policy::config, plan.problem, plan.device.smem_optin, plan.grid);
   return simt::launch(launch_config(call, Warp), norm_fused_gradient<Policy, Warp, T>, backward_of<T>(call),
-                      slices_of_sums<T>(call), shape);
+                      sums_output<T>(call), shape);
 }
 
 }  // namespace fused

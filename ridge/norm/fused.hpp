@@ -65,6 +65,7 @@ inline std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
 
 // As many blocks, or clusters, as are resident.
 inline std::int64_t grid_of(const Config& c, const NormProblem& p, const DeviceInfo& device) {
+  if (is_alone(c, p)) return c.cluster;
   return std::min<std::int64_t>(blocks_of(c, p), roofline::resident_clusters(device, c.cluster)) * c.cluster;
 }
 
@@ -96,6 +97,7 @@ inline roofline::Kernel model(const Variant& row, const NormProblem& p, const De
   k.block_us = iteration_us * iterations;
   k.serial_us += start_us(c);
   k.tile_efficiency = static_cast<double>(vectors(p)) / static_cast<double>(capacity(c));
+  add_code(k, c.cluster == 1 ? 3 : c.cluster == 2 ? 3.5 : 4.5);
   add_sums(k, c, p, device);
   return k;
 }

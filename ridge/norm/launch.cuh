@@ -94,4 +94,11 @@ template <class T> static Compute<T>* slices_of_sums(const Call& call) {
   return call.sums.slices > 0 ? static_cast<Compute<T>*>(call.operands.workspace) : nullptr;
 }
 
+// The same for kernels that write dgamma and dbeta themselves where they have all rows (SumsPlan::direct).
+template <class T> static SumsOutput<T> sums_output(const Call& call) {
+  const Operands& o = call.operands;
+  if (!call.sums.direct) return {.slices = slices_of_sums<T>(call)};
+  return {.dgamma = static_cast<T*>(o.dgamma.data), .dbeta = static_cast<T*>(o.dbeta.data)};
+}
+
 }  // namespace ridge::norm_detail

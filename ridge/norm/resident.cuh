@@ -10,10 +10,7 @@ namespace ridge::norm_detail {
 // Statistics of rows on chip: the first pass takes distances from the row's first element, with no mean beforehand.
 struct DistanceSums {
   static constexpr bool plain = true;
-  template <class Team, class X> struct Scratch {
-    typename Team::template Scratch<Differences<X>> pass[2];
-    WideScratch<Team> wide;
-  };
+  template <class Team, class X> struct Scratch { typename Team::template Scratch<Differences<X>> pass[2]; };
 };
 
 // y of rows [rows, cols]; Added: of x + residual, which is written to sum.
@@ -131,9 +128,12 @@ __global__ void __launch_bounds__(Team::threads,
         return statistics_of_cluster(mine, blocks.all_gather(mine, 0), blocks.blocks(), a.cols, per_column, a.eps);
       } else {
         const float divisor = spread.divisor(per_column, a.eps);
-        if (in_any_row<Team>(!is_ordinary(divisor)))
-          return wide_statistics<Team, float>(
-              each, [&] { kept.end_pass(); }, static_cast<float>(a.cols), a.eps, a.rms, divisor, scratch.wide);
+        if (in_any_row<Team>(!is_ordinary(divisor))) {
+          const auto wide =
+              wide_statistics_alone<lanes_alone<Team>>(x, Added ? residual : nullptr, a.cols, a.eps, a.rms);
+          if constexpr (Team::lanes > Team::warp) __syncthreads();  // y may be x
+          return wide;
+        }
       }
       return spread.statistics(base, per_column, a.eps);
     }
@@ -201,7 +201,7 @@ __global__ void __launch_bounds__(Team::threads, resident::held(Policy::config, 
     norm_resident_gradient(Backward<T> a) {
   constexpr resident::Held h = resident::held(Policy::config, Use::gradient);
   using Packed = tile::Packed;
-  __shared__ GradientScratch<Team, float> scratch;
+  __shared__ SumsScratch<Team, float> scratch;
   const std::int64_t row = Team::row();
   if (row >= a.rows) return;
   const T *x = a.x.strided_row(row), *dy = a.dy.strided_row(row), *gamma = a.gamma.data;
@@ -239,8 +239,13 @@ __global__ void __launch_bounds__(Team::threads, resident::held(Policy::config, 
     });
     f(edge_x, edge_g, edge_at >= 0);
   };
+  const auto wide = [&](float) {
+    const auto of_row = wide_gradient_alone<lanes_alone<Team>>(x, dy, gamma, a.cols, a.eps, a.rms);
+    if constexpr (Team::lanes > Team::warp) __syncthreads();  // dx may be x or dy
+    return of_row;
+  };
   const auto gradient = row_gradient<Team, float>(
-      each_x, each, [&] { kept.end_pass(); }, static_cast<float>(a.cols), a.eps, a.rms, scratch);
+      each_x, each, [&] { kept.end_pass(); }, static_cast<float>(a.cols), a.eps, a.rms, scratch, wide);
 
   struct Ahead {
     Packed gamma, dsum;

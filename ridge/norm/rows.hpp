@@ -139,6 +139,11 @@ inline roofline::Kernel kernel_of(const Footprint& launch, const NormProblem& p)
   return k;
 }
 
+// Code is loaded at its first execution on a multiprocessor (docs/decisions.md, 44). What that adds to a launch beyond
+// the families with the least code: measured on an H200 with few rows, after other code had run
+// (bench/results/h200/norm_variants.json).
+inline void add_code(roofline::Kernel& k, double us) { k.serial_us += us; }
+
 // Adds the bytes of rows that are read again, `times` times: from the L1 cache, the L2 cache or memory, the first in
 // which the rows in flight fit.
 inline void read_again(roofline::Kernel& k, double times, const Config& c, const NormProblem& p,

@@ -1,216 +1,305 @@
-// Short vector-aligned rows: a lane has one vector of each of several rows at a time, so that gamma and beta are read
-// once for all of them, and the rows' reductions do not wait for one another.
+// Short vector-aligned rows: a lane has a few vectors of each of several rows at a time, so that gamma and beta are
+// read once for all of them, the rows' reductions do not wait for one another, and the code is short: a launch of few
+// rows lasts about as long as its code takes to be loaded.
 #pragma once
-#include <ridge/norm/vector.cuh>
+#include <ridge/norm/aligned.cuh>
+#include <ridge/norm/sums.cuh>
 
 namespace ridge::norm_detail {
 
-// A row's lanes as the rare case needs them (statistics.cuh).
+// A row's lanes, part of a warp, as reductions and the rare case need them (statistics.cuh).
 template <class Team> struct LanesTogether {
+  static constexpr int lanes = Team::lanes, warp = Team::warp;
   template <class V> struct Scratch {};
+  static __device__ __forceinline__ int lane() { return Team::lane(); }
   template <class V, class F> static __device__ __forceinline__ V reduce(V value, F f, Scratch<V>&) {
-    return simt::tiles<Team::lanes>().reduce(value, f);
+    return simt::tiles<lanes>().reduce(value, f);
   }
 };
 
-// Policy::config: a block has `rows` rows side by side, `rows_per_lane` times.
-// Preconditions: rows of all tensors are vector-aligned and evenly spaced, with at most one vector for each lane; gamma
-// and beta are contiguous; gridDim.x * rows * rows_per_lane covers rows. y and sum may be x or residual.
-template <class Policy, class Team, class T, bool Added>
-__global__ void __launch_bounds__(Policy::config.threads) norm_short(Forward<T> a) {
+// y of rows [rows, cols]; Added: of x + residual, which is written to sum.
+// Scaled: y is x times a factor of the row and one of the column: rms_norm without beta.
+// Policy::config: a block has `rows` rows side by side, `rows_per_lane` times; a lane in_registers vectors of each.
+// Preconditions: rows of all tensors are vector-aligned and evenly spaced, and lanes() * in_registers vectors hold one;
+// gamma and beta are contiguous; the grid covers rows. y and sum may be x or residual.
+template <class Policy, class Team, class T, bool Added, bool Scaled>
+__global__ void __launch_bounds__(Policy::config.threads) norm_short(AlignedForward<T> a) {
   using tile::Packed;
   constexpr Config c = Policy::config;
-  constexpr int per_lane = c.rows_per_lane, V = tile::vector_elements<T>;
+  constexpr int R = c.rows_per_lane, K = c.in_registers, V = tile::vector_elements<T>, step = Team::lanes * V;
   static_assert(Team::lanes <= Team::warp, "a row is part of a warp");
+  using Sums = std::conditional_t<Scaled, Squares, Differences<float>>;
+  using Lanes = LanesTogether<Team>;
   const simt::tiles<Team::lanes> together;
-  const int at = Team::lane() * V;
-  const std::int64_t first = std::int64_t{blockIdx.x} * c.rows * per_lane + Team::row_of_block();
-  const bool has = at < a.cols;
-  const auto exists = [&](int t) { return has && first + t * c.rows < a.rows; };
-
-  // ---- load
-  Packed vector[per_lane];
+  const int cols = a.cols, at = Team::lane() * V;
+  const std::int64_t first = std::int64_t{blockIdx.x} * c.rows * R + Team::row_of_block();
+  const auto row_of = [&](int t) { return first + t * c.rows; };
+  const auto has = [&](int k) { return at + k * step < cols; };
+  if constexpr (c.dependent_launch) {  // prefetch gamma to the L2 cache while the kernel before ends
+    tile::launch_dependents();
+    // By one row for all: a line on its way that all rows ask for would be slower than one that none does.
+    if (first == 0 && a.gamma) {
 #pragma unroll
-  for (int t = 0; t < per_lane; ++t)
-    vector[t] = exists(t) ? tile::load_packed(a.x.strided_row(first + t * c.rows) + at) : Packed{};
+      for (int k = 0; k < K; ++k)
+        if (has(k)) tile::prefetch_line_l2(a.gamma + at + k * step);
+    }
+    tile::grid_dependency_wait();
+  }
+
+  // ---- load: zeros for vectors that a row does not have
+  Packed vector[R][K];
+#pragma unroll
+  for (int t = 0; t < R; ++t) {
+    const T* x = a.x + row_of(t) * a.pitch_x + at;
+#pragma unroll
+    for (int k = 0; k < K; ++k)
+      vector[t][k] = row_of(t) < a.rows && has(k) ? tile::load_packed(x + k * step) : Packed{};
+  }
+  const bool aligned = tile::on_vectors(a.gamma, 0) && (Scaled || tile::on_vectors(a.beta, 0));
+  Affine<T> affine[K];
+#pragma unroll
+  for (int k = 0; k < K; ++k) {
+    affine[k] = {tile::packed_fill<T>(1), tile::packed_fill<T>(0)};
+    if (aligned && a.gamma && has(k)) affine[k].gamma = tile::load_packed(a.gamma + at + k * step);
+    if (!Scaled && aligned && a.beta && has(k)) affine[k].beta = tile::load_packed(a.beta + at + k * step);
+  }
   if constexpr (Added) {
-    Packed other[per_lane];
 #pragma unroll
-    for (int t = 0; t < per_lane; ++t)
-      other[t] = exists(t) ? tile::load_packed(a.residual.strided_row(first + t * c.rows) + at) : Packed{};
+    for (int t = 0; t < R; ++t) {
+      if (row_of(t) >= a.rows) continue;
+      const T* residual = a.residual + row_of(t) * a.pitch_residual + at;
+      T* sum = a.sum + row_of(t) * a.pitch_sum + at;
+      Packed other[K];
 #pragma unroll
-    for (int t = 0; t < per_lane; ++t) vector[t] = packed_sum<T>(vector[t], other[t]);
+      for (int k = 0; k < K; ++k) other[k] = has(k) ? tile::load_packed(residual + k * step) : Packed{};
+#pragma unroll
+      for (int k = 0; k < K; ++k)
+        if (has(k)) tile::store_packed(sum + k * step, vector[t][k] = packed_sum<T>(vector[t][k], other[k]));
+    }
   }
-  Affine<T> affine{tile::packed_fill<T>(1), tile::packed_fill<T>(0)};
-  if (has && a.gamma.data) affine.gamma = tile::load_packed_anywhere(a.gamma.data + at);
-  if (has && a.beta.data) affine.beta = tile::load_packed_anywhere(a.beta.data + at);
 
-  const auto finish = [&](int t, const Statistics<float>& normalised) {
-    if (!exists(t)) return;
-    const std::int64_t row = first + t * c.rows;
-    if constexpr (Added) tile::store_packed(a.sum.strided_row(row) + at, vector[t]);
-    tile::store_packed(a.y.strided_row(row) + at, normalised_vector<T>(normalised, vector[t], affine));
-  };
-
-  // ---- compute: rows side by side, and distances from 0, which loses bits only if a row's mean is far from 0
-  const float per_column = 1 / static_cast<float>(a.cols), per_element = a.rms ? 0.0f : per_column;
-  Differences<float> s[per_lane];
-  Spread<float> spread[per_lane];
-  bool far = false;
+  // ---- compute: distances from 0, which lose bits only if a row's mean is far from 0
+  const float per_column = 1 / static_cast<float>(cols);
+  Sums s[R];
 #pragma unroll
-  for (int t = 0; t < per_lane; ++t) {
-    s[t] = {0, 0};
-    for_elements<T>(vector[t], [&](float e, int) { s[t].add(e); });
+  for (int t = 0; t < R; ++t) {
+    s[t] = {};
+#pragma unroll
+    for (int k = 0; k < K; ++k) for_elements<T>(vector[t][k], [&](float e, int) { s[t].add(e); });
   }
+  Statistics<float> normalised[R];
+  bool far[R], any_far = false;
 #pragma unroll
-  for (int t = 0; t < per_lane; ++t) {
-    s[t] = together.reduce(s[t], plus<Differences<float>>);
-    spread[t] = Spread<float>::of(s[t], per_element);
-    far = far || spread[t].far(s[t]) || !is_ordinary(spread[t].divisor(per_column, a.eps));
+  for (int t = 0; t < R; ++t) {
+    s[t] = together.reduce(s[t], plus<Sums>);
+    if constexpr (Scaled) {
+      const float divisor = multiply_add(s[t].squares, per_column, a.eps);
+      far[t] = !is_ordinary(divisor);
+      normalised[t] = {0, 0, reciprocal_root(divisor)};
+    } else {
+      const Spread<float> spread = Spread<float>::of(s[t], a.rms ? 0.0f : per_column);
+      far[t] = spread.far(s[t]) || !is_ordinary(spread.divisor(per_column, a.eps));
+      normalised[t] = spread.statistics(0, per_column, a.eps);
+    }
+    any_far = any_far || (far[t] && row_of(t) < a.rows);
   }
 
   // ---- finish
-  if (!simt::tiles<Team::warp>().any(far)) {  // the whole warp takes the same branch
-#pragma unroll
-    for (int t = 0; t < per_lane; ++t) finish(t, spread[t].statistics(0, per_column, a.eps));
+  if (simt::tiles<Team::warp>().any(any_far) || !aligned) {  // the whole warp takes the same branch
+    simt::tiles<Team::warp>().sync();                        // a row's first element is another lane's
+    typename Lanes::template Scratch<Differences<float>> none[2];
+    WideScratch<Lanes> none_wide;
+#pragma unroll 1
+    for (std::int64_t row = first; row < first + c.rows * R; row += c.rows) {
+      const bool exists = row < a.rows;
+      const T* x = Added ? a.sum + (exists ? row : 0) * a.pitch_sum : a.x + (exists ? row : 0) * a.pitch_x;
+      norm_aligned_rarely<Lanes, T>(
+          {x, a.y + (exists ? row : 0) * a.pitch_y, a.gamma, a.beta, exists ? cols : 0, a.eps, a.rms}, {}, true, none,
+          none_wide);
+    }
     return;
   }
 #pragma unroll
-  for (int t = 0; t < per_lane; ++t) {
-    const float of_first = together.shfl(tile::unpack_floats<T>(vector[t])[0], 0);
-    const float base = is_finite(spread[t].mean) ? spread[t].mean : of_first, less = has ? base : 0.0f;
-    Differences<float> of_base{0, 0};
-    for_elements<T>(vector[t], [&](float e, int) { of_base.add(e - less); });
-    of_base = together.reduce(of_base, plus<Differences<float>>);
-    const Spread<float> again = Spread<float>::of(of_base, per_element);
-    const float divisor = again.divisor(per_column, a.eps);
-    if (!simt::tiles<Team::warp>().any(!is_ordinary(divisor))) {
-      finish(t, again.statistics(base, per_column, a.eps));
-      continue;
-    }
-    WideScratch<LanesTogether<Team>> none;
-    const auto each = [&](auto&& f) { for_elements<T>(vector[t], [&](float e, int) { f(e, has); }); };
-    finish(t, wide_statistics<LanesTogether<Team>, float>(
-                  each, [] {}, static_cast<float>(a.cols), a.eps, a.rms, divisor, none));
+  for (int t = 0; t < R; ++t) {
+    if (row_of(t) >= a.rows) break;
+    T* y = a.y + row_of(t) * a.pitch_y + at;
+#pragma unroll
+    for (int k = 0; k < K; ++k)
+      if (has(k))
+        tile::store_packed(y + k * step, Scaled ? scaled_vector<T>(normalised[t].scale, vector[t][k], affine[k].gamma)
+                                                : normalised_vector<T>(normalised[t], vector[t][k], affine[k]));
   }
 }
 
-// Gradients in one pass: dx, and slices[b][0][j] = sum of dy n over the rows of block b, [b][1][j] = sum of dy. Blocks
-// are persistent; each lane keeps the sums of its vector's columns.
+// The sums that a gradient of rms_norm needs, of x and of g = dy gamma.
+struct RmsGradientSums {
+  float squares, gd;
+  __device__ __forceinline__ void add(float x, float g) {
+    squares = fmaf(x, x, squares);
+    gd = fmaf(g, x, gd);
+  }
+  friend __device__ __forceinline__ RmsGradientSums operator+(const RmsGradientSums& a, const RmsGradientSums& b) {
+    return {a.squares + b.squares, a.gd + b.gd};
+  }
+};
+
+// dx of rows [rows, cols], and the sums over rows, of dy n for dgamma and of dy for dbeta, where n is x normalised.
+// Blocks are persistent; each lane keeps the sums of its vectors' columns.
+// Scaled: of rms_norm without beta.
 //
-// Policy::config: a block has `rows` rows side by side, `rows_per_lane` times before it goes on.
+// Policy::config: a block has `rows` rows side by side before it goes on; a lane in_registers vectors of each.
 // Preconditions: as above, for dy, x, dsum and dx; any grid.
-template <class Policy, class Team, class T>
+template <class Policy, class Team, class T, bool Scaled>
 __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
-    norm_short_gradient(Backward<T> a, float* slices) {
+    norm_short_gradient(AlignedBackward<T> a, SumsOutput<T> to) {
   using tile::Packed;
   using Floats = tile::Floats<T>;
-  using Sums = GradientSums<float>;
+  using Sums = std::conditional_t<Scaled, RmsGradientSums, GradientSums<float>>;
   constexpr Config c = Policy::config;
-  constexpr int per_lane = c.rows_per_lane, V = tile::vector_elements<T>, most_cols = Team::lanes * V;
-  static_assert(Team::lanes <= Team::warp, "a row is part of a warp");
-  __shared__ float of_rows[c.rows][2][most_cols];
+  constexpr int K = c.in_registers, V = tile::vector_elements<T>, step = Team::lanes * V,
+                warps = c.threads / Team::warp;
+  static_assert(Team::lanes <= Team::warp && c.rows_per_lane == 1, "a row is part of a warp");
+  __shared__ float of_warps[warps][K * step];
   const simt::tiles<Team::lanes> together;
-  const int at = Team::lane() * V;
-  const bool has = at < a.cols;
-  Packed packed_gamma = tile::packed_fill<T>(1);
-  if (has && a.gamma.data) packed_gamma = tile::load_packed_anywhere(a.gamma.data + at);
-  const Floats gamma = tile::unpack_floats<T>(packed_gamma);
-  const float per_column = 1 / static_cast<float>(a.cols);
-  float sum_gamma[V] = {}, sum_beta[V] = {};
+  const simt::tiles<Team::warp> warp;
+  const int cols = a.cols, at = Team::lane() * V;
+  const bool rms = Scaled || a.rms;
+  const auto has = [&](int k) { return at + k * step < cols; };
+  Packed packed_gamma[K];
+#pragma unroll
+  for (int k = 0; k < K; ++k) {
+    packed_gamma[k] = tile::packed_fill<T>(1);
+    if (has(k) && a.gamma) packed_gamma[k] = tile::load_packed_anywhere(a.gamma + at + k * step);
+  }
+  const float per_column = 1 / static_cast<float>(cols);
+  float sum_gamma[K][V] = {};
+  [[maybe_unused]] float sum_beta[K][V] = {};
 
-  constexpr int of_block = c.rows * per_lane;
 #pragma unroll 1
-  for (std::int64_t start = std::int64_t{blockIdx.x} * of_block; start < a.rows;
-       start += std::int64_t{gridDim.x} * of_block) {
-    const std::int64_t first = start + Team::row_of_block();
-    const auto exists = [&](int t) { return has && first + t * c.rows < a.rows; };
+  for (std::int64_t start = std::int64_t{blockIdx.x} * c.rows; start < a.rows;
+       start += std::int64_t{gridDim.x} * c.rows) {
+    const std::int64_t row = start + Team::row_of_block();
+    const bool exists = row < a.rows;
 
-    // ---- load
-    Packed vector_x[per_lane], vector_dy[per_lane];
+    // ---- load: zeros for vectors that the row does not have
+    Packed vector_x[K], vector_dy[K];
 #pragma unroll
-    for (int t = 0; t < per_lane; ++t) {
-      vector_x[t] = exists(t) ? tile::load_packed(a.x.strided_row(first + t * c.rows) + at) : Packed{};
-      vector_dy[t] = exists(t) ? tile::load_packed(a.dy.strided_row(first + t * c.rows) + at) : Packed{};
+    for (int k = 0; k < K; ++k) {
+      vector_x[k] = exists && has(k) ? tile::load_packed(a.x + row * a.pitch_x + at + k * step) : Packed{};
+      vector_dy[k] = exists && has(k) ? tile::load_packed(a.dy + row * a.pitch_dy + at + k * step) : Packed{};
     }
-
+    // Calls f(k, x, dy, gamma) for each vector.
+    const auto for_vectors = [&](auto&& f) {
 #pragma unroll
-    for (int t = 0; t < per_lane; ++t) {
-      // ---- compute: distances from the row's first element
-      const Floats x = tile::unpack_floats<T>(vector_x[t]), dy = tile::unpack_floats<T>(vector_dy[t]);
-      const auto sums = [&](float base) {
-        Sums s{0, 0, 0, 0};
-        const float less = has ? base : 0.0f;
+      for (int k = 0; k < K; ++k)
+        f(k, tile::unpack_floats<T>(vector_x[k]), tile::unpack_floats<T>(vector_dy[k]),
+          tile::unpack_floats<T>(packed_gamma[k]));
+    };
+
+    // ---- compute: distances from the row's first element, or from 0 for rms
+    const auto sums = [&](float base) {
+      Sums s{};
+      for_vectors([&](int k, const Floats& x, const Floats& dy, const Floats& gamma) {
+        const float less = !rms && has(k) ? base : 0.0f;
 #pragma unroll
         for (int v = 0; v < V; ++v) s.add(x[v] - less, dy[v] * gamma[v]);
-        return together.reduce(s, plus<Sums>);
-      };
-      float base = a.rms ? 0.0f : together.shfl(x[0], 0);
+      });
+      return together.reduce(s, plus<Sums>);
+    };
+    RowGradient<float> gradient;
+    float divisor;
+    if constexpr (Scaled) {
+      const Sums s = sums(0);
+      divisor = multiply_add(s.squares, per_column, a.eps);
+      const float scale = reciprocal_root(divisor);
+      gradient = {{0, 0, scale}, 0, s.gd * scale * per_column};
+    } else {
+      float base = rms ? 0.0f : together.shfl(tile::unpack_floats<T>(vector_x[0])[0], 0);
       Sums s = sums(base);
-      if (simt::tiles<Team::warp>().any(!a.rms && far_from_base(s, per_column))) {  // one branch for the warp
-        base += a.rms ? 0.0f : s.first * per_column;
+      if (warp.any(!rms && far_from_base(s, per_column))) {  // one branch for the warp
+        base += rms ? 0.0f : s.first * per_column;
         s = sums(base);
       }
-      RowGradient<float> gradient = gradient_of_sums(s, base, per_column, a.eps, a.rms);
-      const float divisor = multiply_add(s.squares, per_column, a.eps);
-      if (simt::tiles<Team::warp>().any(!is_ordinary(divisor))) {
-        using Lanes = LanesTogether<Team>;
-        WideScratch<Lanes> none;
-        typename Lanes::template Scratch<Sums> no_sums;
-        const auto each = [&](auto&& f) {
-#pragma unroll
-          for (int v = 0; v < V; ++v) f(x[v], dy[v] * gamma[v], has);
-        };
-        gradient = wide_gradient<Lanes, float>(
-            each, [] {}, static_cast<float>(a.cols), a.eps, a.rms, divisor, none, no_sums);
-      }
+      divisor = multiply_add(s.squares, per_column, a.eps);
+      gradient = gradient_of_sums(s, base, per_column, a.eps, rms);
+    }
+    if (warp.any(exists && !is_ordinary(divisor))) {
+      const std::int64_t known = exists ? row : 0;
+      gradient = wide_gradient_alone<Team::lanes>(a.x + known * a.pitch_x, a.dy + known * a.pitch_dy, a.gamma,
+                                                  exists ? a.cols : 0, a.eps, rms);
+    }
 
-      // ---- finish
-      if (!exists(t)) continue;
-      const std::int64_t row = first + t * c.rows;
+    // ---- finish
+    if (!exists) continue;
+    for_vectors([&](int k, const Floats& x, const Floats& dy, const Floats& gamma) {
+      if (!has(k)) return;
       Floats dx{};
-      if (a.dsum.data) dx = tile::unpack_floats<T>(tile::load_packed(a.dsum.strided_row(row) + at));
+      if (a.dsum) dx = tile::unpack_floats<T>(tile::load_packed(a.dsum + row * a.pitch_dsum + at + k * step));
 #pragma unroll
       for (int v = 0; v < V; ++v) {
-        const float n = gradient.normalised(x[v]);
+        const float n = Scaled ? x[v] * gradient.normalised.scale : gradient.normalised(x[v]);
         dx[v] += gradient(n, dy[v] * gamma[v]);
-        sum_gamma[v] = fmaf(dy[v], n, sum_gamma[v]);
-        sum_beta[v] += dy[v];
+        sum_gamma[k][v] = fmaf(dy[v], n, sum_gamma[k][v]);
+        if constexpr (!Scaled) sum_beta[k][v] += dy[v];
       }
-      tile::store_packed(a.dx.strided_row(row) + at, tile::pack_floats<T>(dx));
-    }
+      tile::store_packed(a.dx + row * a.pitch_dx + at + k * step, tile::pack_floats<T>(dx));
+    });
   }
+  if (!to.wanted()) return;
 
-  // ---- sum the block's rows, in order
+  // ---- sum the block's rows, in order: those of a warp by exchanges, then the warps'
+  tile::launch_dependents();
+  const auto put = [&](int which, float(&sum)[K][V]) {
 #pragma unroll
-  for (int v = 0; v < V; ++v) {
-    of_rows[Team::row_of_block()][0][at + v] = sum_gamma[v];
-    of_rows[Team::row_of_block()][1][at + v] = sum_beta[v];
-  }
-  __syncthreads();
-  const int cols = static_cast<int>(a.cols);
-  float* to = slices + std::int64_t{blockIdx.x} * 2 * cols;
-  for (int i = static_cast<int>(threadIdx.x); i < 2 * cols; i += c.threads) {
-    const int which = i / cols, column = i - which * cols;
-    float sum = 0;
+    for (int k = 0; k < K; ++k)
 #pragma unroll
-    for (int r = 0; r < c.rows; ++r) sum += of_rows[r][which][column];
-    to[i] = sum;
-  }
+      for (int v = 0; v < V; ++v) {
+        float all = sum[k][v];
+#pragma unroll
+        for (int apart = Team::lanes; apart < Team::warp; apart *= 2) all += warp.shfl_xor(all, apart);
+        if (warp.rank() < Team::lanes) of_warps[warp.index()][k * step + at + v] = all;
+      }
+    __syncthreads();
+    for (int column = static_cast<int>(threadIdx.x); column < cols; column += c.threads) {
+      float all = 0;
+#pragma unroll
+      for (int w = 0; w < warps; ++w) all += of_warps[w][column];
+      to.put(blockIdx.x, which, column, cols, all);
+    }
+    __syncthreads();
+  };
+  put(0, sum_gamma);
+  if constexpr (!Scaled) put(1, sum_beta);
 }
 
 namespace short_rows {
 
+inline bool is_scaled(const NormProblem& p) { return p.norm == Norm::rms && !(p.backward ? p.dbeta : p.beta); }
+
 template <class Policy, class T, int Warp> static Status launch(const Call& call) {
   using Team = TeamOf<Policy, Warp>;
-  const simt::Config at = launch_config(call, Warp);
-  if (call.plan.problem.added) return simt::launch(at, norm_short<Policy, Team, T, true>, forward_of<T>(call));
-  return simt::launch(at, norm_short<Policy, Team, T, false>, forward_of<T>(call));
+  const NormProblem& p = call.plan.problem;
+  const auto forward = [&](auto kernel) {
+    const simt::Config at = launch_config(call, Warp);
+    if constexpr (Policy::config.dependent_launch)
+      return tile::launch_dependent(call.plan.device.cc, at, kernel, AlignedForward<T>(forward_of<T>(call)));
+    else return simt::launch(at, kernel, AlignedForward<T>(forward_of<T>(call)));
+  };
+  if (p.added)
+    return is_scaled(p) ? forward(norm_short<Policy, Team, T, true, true>)
+                        : forward(norm_short<Policy, Team, T, true, false>);
+  return is_scaled(p) ? forward(norm_short<Policy, Team, T, false, true>)
+                      : forward(norm_short<Policy, Team, T, false, false>);
 }
 
 template <class Policy, class T, int Warp> static Status launch_gradient(const Call& call) {
-  return simt::launch(launch_config(call, Warp), norm_short_gradient<Policy, TeamOf<Policy, Warp>, T>,
-                      backward_of<T>(call), slices_of_sums<T>(call));
+  using Team = TeamOf<Policy, Warp>;
+  const simt::Config at = launch_config(call, Warp);
+  if (is_scaled(call.plan.problem))
+    return simt::launch(at, norm_short_gradient<Policy, Team, T, true>, AlignedBackward<T>(backward_of<T>(call)),
+                        sums_output<T>(call));
+  return simt::launch(at, norm_short_gradient<Policy, Team, T, false>, AlignedBackward<T>(backward_of<T>(call)),
+                      sums_output<T>(call));
 }
 
 }  // namespace short_rows

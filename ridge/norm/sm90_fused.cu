@@ -20,7 +20,7 @@ template <int I, class T> Status launch_row(const Call& call) {
     const NormPlan& plan = call.plan;
     using P = ClusterPolicy<c.threads, c.in_registers>;
     return tile::sm90::launch_clusters(launch_config(call, 32), c.cluster, norm_fused_gradient<P, 32, T, ClusterBlocks>,
-                                       backward_of<T>(call), slices_of_sums<T>(call),
+                                       backward_of<T>(call), sums_output<T>(call),
                                        fused::shape_of(c, plan.problem, plan.device.smem_optin, plan.grid));
   }
 }

@@ -84,6 +84,7 @@ inline roofline::Kernel model(const Variant& row, const NormProblem& p, const De
   k.trip_bytes = static_cast<double>(shape.smem);
   k.block_us = (0.35 + 0.16 * static_cast<double>(shape.slice_vectors) / c.threads) * iterations;
   k.serial_us += fused::start_us(c);
+  add_code(k, 4);
   add_sums(k, c, p, device);
   return k;
 }

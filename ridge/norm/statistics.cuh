@@ -138,9 +138,11 @@ template <class Team, class X> struct Scratch {
   typename Team::template Scratch<Differences<X>> differences;
   WideScratch<Team> wide;
 };
-template <class Team, class X> struct GradientScratch {
+template <class Team, class X> struct SumsScratch {
   typename Team::template Scratch<X> mean;
   typename Team::template Scratch<GradientSums<X>> sums;
+};
+template <class Team, class X> struct GradientScratch : SumsScratch<Team, X> {
   WideScratch<Team> wide;
   typename Team::template Scratch<GradientSums<X>> of_normalised;
 };
@@ -289,10 +291,10 @@ __device__ __forceinline__ RowGradient<X> wide_gradient(Each&& each, EndPass&& e
   return {normalised, rms ? X(0) : s.g / cols, s.gd / cols};
 }
 
-// each_x(f): f(x, exists); each(f): f(x, g, exists)
-template <class Team, class X, class EachX, class Each, class EndPass>
+// each_x(f): f(x, exists); each(f): f(x, g, exists); wide(divisor): the gradient of a row that is_ordinary() refuses
+template <class Team, class X, class EachX, class Each, class EndPass, class Wide>
 __device__ __forceinline__ RowGradient<X> row_gradient(EachX&& each_x, Each&& each, EndPass&& end_pass, X cols, X eps,
-                                                       bool rms, GradientScratch<Team, X>& scratch) {
+                                                       bool rms, SumsScratch<Team, X>& scratch, Wide&& wide) {
   const X base = rms ? X(0) : mean_of<Team>(each_x, cols, scratch.mean);
   end_pass();
   GradientSums<X> s{X(0), X(0), X(0), X(0)};
@@ -300,19 +302,29 @@ __device__ __forceinline__ RowGradient<X> row_gradient(EachX&& each_x, Each&& ea
   s = Team::reduce(s, plus<GradientSums<X>>, scratch.sums);
   end_pass();
   const X divisor = s.squares / cols + eps;
-  if (in_any_row<Team>(!is_ordinary(divisor)))
-    return wide_gradient<Team, X>(each, end_pass, cols, eps, rms, divisor, scratch.wide, scratch.of_normalised);
+  if (in_any_row<Team>(!is_ordinary(divisor))) return wide(divisor);
   return gradient_of_sums(s, base, X(1) / cols, eps, rms);
+}
+template <class Team, class X, class EachX, class Each, class EndPass>
+__device__ __forceinline__ RowGradient<X> row_gradient(EachX&& each_x, Each&& each, EndPass&& end_pass, X cols, X eps,
+                                                       bool rms, GradientScratch<Team, X>& scratch) {
+  SumsScratch<Team, X>& of_sums = scratch;
+  return row_gradient<Team, X>(each_x, each, end_pass, cols, eps, rms, of_sums, [&](X divisor) {
+    return wide_gradient<Team, X>(each, end_pass, cols, eps, rms, divisor, scratch.wide, scratch.of_normalised);
+  });
 }
 
 // The lanes of a tile that take a row's statistics by themselves, from memory. No other lane waits for them, so that
-// the rare case takes no part in the kernel's own reductions.
+// the rare case takes no part in the kernel's own reductions. It is a function, whose code few launches load.
 template <int Size> struct LanesAlone {
   template <class V> struct Scratch {};
   template <class V, class F> static __device__ __forceinline__ V reduce(V value, F f, Scratch<V>&) {
     return simt::tile<Size>().reduce(value, f);
   }
 };
+
+// The lanes of a Team that can do so: its warps each have the whole row.
+template <class Team> inline constexpr int lanes_alone = Team::lanes < Team::warp ? Team::lanes : Team::warp;
 
 // Calls f(x, exists) for each of a lane's elements. x, residual: [cols]; if residual is not null, it is added to x and
 // the sum rounded as it is stored.

@@ -75,7 +75,9 @@ __global__ void __launch_bounds__(finish_threads)
   const std::int64_t column = std::int64_t{blockIdx.x} * wide + lane;
   X sum = 0;
   tile::grid_dependency_wait();
-  if (column < 2 * cols) {
+  const bool is_gamma = column < cols;
+  const ParameterTensor<T>& to = is_gamma ? dgamma : dbeta;
+  if (column < 2 * cols && to.data) {
 #pragma unroll 8
     for (std::int64_t s = line; s < count; s += high) sum += slices[s * 2 * cols + column];
   }
@@ -83,8 +85,6 @@ __global__ void __launch_bounds__(finish_threads)
   __syncthreads();
   if (line > 0 || column >= 2 * cols) return;
   for (int i = 1; i < high; ++i) sum += partial[i][lane];
-  const bool is_gamma = column < cols;
-  const ParameterTensor<T>& to = is_gamma ? dgamma : dbeta;
   if (to.data) to.data[(is_gamma ? column : column - cols) * to.step] = T(sum);
 }
 
@@ -102,13 +102,14 @@ template <class T, int Warp> static Status launch_sums(const Call& call) {
                   .block = dim3(columns_threads),
                   .stream = call.stream.handle,
                   .warp = Warp};
+  if (sums.direct) return {};
   if (sums.of_few) {
     at.grid = dim3(blocks(p.cols, columns_threads));
     return simt::launch(at, norm_columns_of_few<T>, backward_of<T>(call), dgamma, dbeta);
   }
   if (!sums.kept && sums.slices > 0)
     RIDGE_TRY(simt::launch(at, norm_columns<T>, backward_of<T>(call), slices, sums.rows_of_slice));
-  at.grid = dim3(blocks(2 * p.cols, finish_wide));
+  at.grid = dim3(blocks((p.dbeta ? 2 : 1) * p.cols, finish_wide));
   at.block = dim3(finish_threads);
   return tile::launch_dependent(call.plan.device.cc, at, norm_finish<T>, static_cast<const X*>(slices), sums.slices,
                                 p.cols, dgamma, dbeta);

@@ -11,6 +11,9 @@ namespace ridge::norm_detail {
 inline constexpr int columns_threads = 256, columns_wide = 32;  // threads of a block, and columns that it has
 inline constexpr int finish_threads = 256, finish_wide = 32;
 inline constexpr std::int64_t few_rows = 32;  // up to which one thread sums each column, in place of both
+// Up to so many iterations, one block or cluster has all rows: it can then write dgamma and dbeta itself, in less time
+// than a kernel that adds up slices takes to be launched.
+inline constexpr std::int64_t iterations_alone = 2;
 
 // A row's statistics in the workspace, as floats (f64: doubles): base, offset, scale.
 inline constexpr int statistics_size = 3;
@@ -31,11 +34,18 @@ inline std::string refuse_no_sums(const NormProblem& p) {
 // the kernel over columns needs them.
 struct SumsPlan {
   bool kept = false;                            // the kernel over rows keeps them
+  bool direct = false;                          // and, as it has all rows, writes dgamma and dbeta: no slices
   bool of_few = false;                          // one thread sums a column: there are no slices
   std::int64_t slices = 0;                      // blocks, or clusters, that keep sums, or slices of rows
   std::int64_t rows_of_slice = 0;               // if not kept
   std::size_t statistics_bytes = 0, bytes = 0;  // of the statistics; of everything
 };
+
+// Whether one block, or cluster, has all rows and writes dgamma and dbeta.
+inline bool is_alone(const Config& c, const NormProblem& p) {
+  const bool can = c.algorithm == Algorithm::short_sums || c.algorithm == Algorithm::fused;
+  return can && wants_sums(p) && p.rows <= iterations_alone * c.rows && alignment_offsets(p) == 1;
+}
 
 // grid: blocks of the kernel over rows.
 inline SumsPlan sums_plan(const Config& c, const NormProblem& p, const DeviceInfo& device, std::int64_t grid) {
@@ -43,6 +53,8 @@ inline SumsPlan sums_plan(const Config& c, const NormProblem& p, const DeviceInf
   if (!wants_sums(p) || is_empty(p)) return sums;
   const std::int64_t x_bytes = p.dtype == f64 ? 8 : 4;
   sums.kept = keeps_sums(c);
+  sums.direct = is_alone(c, p);
+  if (sums.direct) return sums;
   if (sums.kept) {
     // One for each share of the rows, and one more for each further alignment offset.
     sums.slices = grid / c.cluster;
@@ -74,6 +86,7 @@ inline Footprint with_sums(Footprint launch, const Config& c, const NormProblem&
 inline void add_sums(roofline::Kernel& k, const Config& c, const NormProblem& p, const DeviceInfo& device) {
   if (!wants_sums(p)) return;
   const SumsPlan sums = sums_plan(c, p, device, k.blocks);
+  if (sums.direct) return;
   const double slices = static_cast<double>(sums.bytes);
   k.launches += sums.kept || sums.of_few ? 1 : 2;
   k.bytes_written += slices;
@@ -81,6 +94,10 @@ inline void add_sums(roofline::Kernel& k, const Config& c, const NormProblem& p,
     k.bytes_read += 2 * elements(p) * static_cast<double>(element_bytes(p));
     const double high = columns_threads / columns_wide * 4.0;  // rows in flight
     k.serial_us += 2 + device.memory_latency_us * static_cast<double>(sums.rows_of_slice) / high;
+    // Its lanes load an element at a time. Measured on an H200, for many rows; its code, for fewer.
+    constexpr double element_gbs = 1000;
+    k.serial_us += 2 * elements(p) * static_cast<double>(element_bytes(p)) / element_gbs * 1e-3;
+    if (!sums.of_few) add_code(k, 2.8);
   }
   k.serial_us += 2 * device.memory_latency_us + (device.l2_gbs > 0 ? slices / device.l2_gbs * 1e-3 : 0);
 }

@@ -30,7 +30,7 @@ TEST(NormPlan, KeepsTheRowWhereItFits) {
   EXPECT_EQ(chosen({.rows = 65536, .cols = 128, .dtype = bf16}), "short_16");
   EXPECT_EQ(chosen({.rows = 65536, .cols = 129}), "warp_32");  // not vector-aligned
   for (const char* device : {"H200", "A100"}) {
-    EXPECT_EQ(chosen({.rows = 65536, .cols = 1024, .dtype = bf16}, device), "even_256");
+    EXPECT_EQ(chosen({.rows = 65536, .cols = 1024, .dtype = bf16}, device), "short_128");
     EXPECT_EQ(chosen({.rows = 65536, .cols = 1024}, device), "even_256");
     EXPECT_EQ(chosen({.rows = 16384, .cols = 4096}, device), "even_1k");
   }
@@ -77,9 +77,9 @@ TEST(NormPlan, RowsOfAFewColumnsAreBroughtAsOneSpan) {
       EXPECT_EQ(chosen(gradient(1000000, cols, dtype)), "span_sums_32") << cols;
       EXPECT_EQ(chosen({.backward = true, .rows = 1000000, .cols = cols, .dtype = dtype}), "span_sums_32") << cols;
     }
-  EXPECT_EQ(chosen({.rows = 1000000, .cols = 32, .dtype = bf16}), "span_32");
-  EXPECT_EQ(chosen({.rows = 1000000, .cols = 32}), "short_16");  // vector-aligned, and fewer instructions
-  EXPECT_EQ(chosen({.rows = 10000, .cols = 17}), "warp_16");     // all rows are in flight at once
+  EXPECT_EQ(chosen({.rows = 1000000, .cols = 32, .dtype = bf16}), "short_8");  // vector-aligned
+  EXPECT_EQ(chosen({.rows = 1000000, .cols = 32}), "short_8");
+  EXPECT_EQ(chosen({.rows = 10000, .cols = 17}), "warp_16");  // all rows are in flight at once
   EXPECT_EQ(chosen({.rows = 10000, .cols = 17, .dtype = bf16}), "warp_16");
   EXPECT_EQ(chosen(gradient(10000, 17, bf16)), "span_sums_32");
   const auto plan = plan_norm(gradient(1000000, 17, f32), *device_model("H200"));

@@ -15,7 +15,7 @@ enum class Algorithm : std::uint8_t {
   span,         // short rows without gaps: loaded to shared memory as one span, then a thread per row
   span_sums,    // gradients of such rows; persistent blocks keep the sums of dgamma and dbeta
   even,         // vector-aligned rows, with few registers and instructions
-  short_rows,   // several rows at a time, with one vector of each in a lane
+  short_rows,   // several rows at a time, with a few vectors of each in a lane
   short_sums,   // gradients of such rows; persistent blocks keep the sums of dgamma and dbeta
   resident,     // the row is read once and kept on chip
   fused,        // gradients: resident; a persistent block keeps the sums of dgamma and dbeta over its rows
@@ -31,7 +31,7 @@ struct Config {
   Algorithm algorithm = Algorithm::resident;
   int threads = 256;
   int rows = 1;          // rows of a block, side by side; each has an equal share of the threads
-  int in_registers = 0;  // vectors per lane; ring: of gamma and of beta, as the row is in shared memory
+  int in_registers = 0;  // vectors of a row per lane; ring: of gamma and of beta, as the row is in shared memory
   int in_shared = 0;
   int blocks_per_sm = 1;          // the least residency asked of the compiler
   int rows_per_lane = 1;          // short rows
@@ -60,13 +60,20 @@ inline constexpr Variant variants[] = {
     {"split", "multi-block rows, for a few long ones: a kernel for their moments, and one that writes", {.algorithm = Algorithm::split, .threads = 512}},
     {"span_32", "a few columns, no gaps: the block loads its rows as one span, then a thread has a row to itself", {.algorithm = Algorithm::span, .threads = 128, .blocks_per_sm = 7}},
     {"span_sums_32", "gradients the same way, then a thread has every so many-th element, all of one column", {.algorithm = Algorithm::span_sums, .threads = 256, .blocks_per_sm = 3}},
-    {"short_16", "16 lanes per row, four rows at a time: gamma and beta are read once for them", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 8, .rows_per_lane = 4}},
-    {"short_32", "a warp per row, two rows at a time", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .rows_per_lane = 2}},
+    {"short_8", "8 lanes per row, four rows at a time: gamma and beta are read once for them", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 16, .in_registers = 1, .rows_per_lane = 4}},
+    {"short_16", "16 lanes per row", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 8, .in_registers = 1, .rows_per_lane = 4}},
+    {"short_24", "8 lanes with three vectors of a row, two rows at a time", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 16, .in_registers = 3, .rows_per_lane = 2}},
+    {"short_32", "a warp per row", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .in_registers = 1, .rows_per_lane = 2}},
+    {"short_48", "16 lanes with three vectors of a row", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 8, .in_registers = 3, .rows_per_lane = 2}},
+    {"short_64", "a warp with two vectors of a row", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .in_registers = 2, .rows_per_lane = 2}},
+    {"short_96", "with three, a row at a time", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .in_registers = 3}},
+    {"short_128", "with four", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .in_registers = 4}},
+    {"short_few", "for a few rows: dependent launch, it begins while the kernel before it ends", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .in_registers = 4, .dependent_launch = true}},
     {"warp_16", "the row in half a warp's registers: one read, no barrier", {.threads = 128, .rows = 8, .in_registers = 1}},
     {"warp_32", "the row in a warp's registers", {.threads = 128, .rows = 4, .in_registers = 1, .two_float = true}},
     {"warp_128", "more registers in each lane", {.threads = 128, .rows = 4, .in_registers = 4, .blocks_per_sm = 8}},
     {"warp_256", "more registers in each lane", {.threads = 128, .rows = 4, .in_registers = 8, .blocks_per_sm = 6, .two_float = true}},
-    {"short_2k", "for a few rows: dependent launch, it begins while the kernel before it ends", {.threads = 512, .in_registers = 4, .dependent_launch = true}},
+    {"short_2k", "for a few longer rows", {.threads = 512, .in_registers = 4, .dependent_launch = true}},
     {"block_512", "the row in a block's registers", {.threads = 128, .in_registers = 4, .blocks_per_sm = 8}},
     {"block_1k", "more threads", {.threads = 256, .in_registers = 4, .blocks_per_sm = 4, .two_float = true}},
     {"block_2k", "more threads", {.threads = 512, .in_registers = 4, .blocks_per_sm = 2, .two_float = true}},
@@ -79,10 +86,14 @@ inline constexpr Variant variants[] = {
     {"even_2k", "more threads", {.algorithm = Algorithm::even, .threads = 256, .in_registers = 8, .blocks_per_sm = 4}},
     {"even_4k", "more threads", {.algorithm = Algorithm::even, .threads = 512, .in_registers = 8, .blocks_per_sm = 2}},
     {"even_8k", "as many as a block has", {.algorithm = Algorithm::even, .threads = 1024, .in_registers = 8}},
-    {"short_sums_16", "gradients of short rows in one pass: half a warp's lanes keep the sums of their columns", {.algorithm = Algorithm::short_sums, .threads = 512, .rows = 32, .blocks_per_sm = 2}},
-    {"short_sums_32", "the same by a whole warp", {.algorithm = Algorithm::short_sums, .threads = 512, .rows = 16, .blocks_per_sm = 2}},
+    {"short_sums_8", "gradients of short rows in one pass: 8 lanes keep the sums of their columns", {.algorithm = Algorithm::short_sums, .threads = 512, .rows = 64, .in_registers = 1, .blocks_per_sm = 2}},
+    {"short_sums_16", "the same by half a warp", {.algorithm = Algorithm::short_sums, .threads = 512, .rows = 32, .in_registers = 1, .blocks_per_sm = 2}},
+    {"short_sums_32", "by a whole warp", {.algorithm = Algorithm::short_sums, .threads = 512, .rows = 16, .in_registers = 1, .blocks_per_sm = 2}},
+    {"short_sums_48", "by half a warp, with three vectors in a lane", {.algorithm = Algorithm::short_sums, .threads = 512, .rows = 32, .in_registers = 3}},
+    {"short_sums_64", "by a warp, with two", {.algorithm = Algorithm::short_sums, .threads = 512, .rows = 16, .in_registers = 2}},
     {"fused_128", "gradients in one pass: a warp's lanes keep the sums of their columns", {.algorithm = Algorithm::fused, .threads = 512, .rows = 16, .in_registers = 4}},
-    {"fused_512", "more lanes: four rows of a block", {.algorithm = Algorithm::fused, .threads = 512, .rows = 4, .in_registers = 4}},
+    {"fused_256", "more lanes: eight rows of a block", {.algorithm = Algorithm::fused, .threads = 512, .rows = 8, .in_registers = 4}},
+    {"fused_512", "four rows of a block", {.algorithm = Algorithm::fused, .threads = 512, .rows = 4, .in_registers = 4}},
     {"fused_1k", "two rows of a block", {.algorithm = Algorithm::fused, .threads = 512, .rows = 2, .in_registers = 4}},
     {"fused_2k", "one row of a block", {.algorithm = Algorithm::fused, .threads = 512, .in_registers = 4}},
     {"fused_2kx2", "the row in slices of two of Hopper's blocks", {.algorithm = Algorithm::fused, .threads = 512, .in_registers = 4, .cluster = 2}},

@@ -179,15 +179,16 @@ __device__ __forceinline__ Statistics<float> statistics_of(const Moments& m, flo
 // contiguous. y and sum may be x or residual.
 template <class Team, class T> __global__ void __launch_bounds__(Team::threads) norm_vector(Forward<T> a) {
   __shared__ typename Team::template Scratch<Moments> scratch;
-  __shared__ WideScratch<Team> scratch_wide;
   const VectorPart<Team::threads, T> part(a, blockIdx.x, 0, a.cols);
   const float base = part.base();
   const Moments seen = Team::reduce(
       part.moments(base), [](const Moments& p, const Moments& q) { return merged(p, q); }, scratch);
   Statistics<float> normalised = statistics_of(seen, base, a.eps);
-  if (const float divisor = seen.squares / seen.n + a.eps; !is_ordinary(divisor))
-    normalised = wide_statistics<Team, float>(
-        part.each(), [] {}, static_cast<float>(a.cols), a.eps, a.rms, divisor, scratch_wide);
+  if (const float divisor = seen.squares / seen.n + a.eps; !is_ordinary(divisor)) {
+    normalised =
+        wide_statistics_alone<lanes_alone<Team>, T>(part.sum ? part.sum : part.x, nullptr, a.cols, a.eps, a.rms);
+    __syncthreads();  // y may be x
+  }
   part.write(normalised);
 }
 

@@ -27,6 +27,7 @@ inline roofline::Kernel model(const Variant& row, const NormProblem& p, const De
                           static_cast<double>(in_flight * vector_bytes) * c.threads);
   // Two passes over the vectors, and merging their moments; softmax's variant of this kind has 2.2.
   k.block_us = 2.2 + 0.3 * static_cast<double>(vectors(p)) / c.threads;
+  add_code(k, 0.9);
   return k;
 }
 
