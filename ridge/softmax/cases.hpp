@@ -198,10 +198,34 @@ inline check::CaseBook book_of(bool log) {
     for (const char* fill : {"constant,1e20", "constant,-1e20"})
       for (const char* size : {"rows=6,cols=200", "rows=70,cols=17", "rows=2,cols=20001"})
         test(std::string(type) + ":" + size + ":fill=" + fill);
-  // The same for rows of one vector in each lane, several rows at a time.
-  for (const char* with : {"fill=nan", "fill=inf", "fill=overflow", "fill=constant,inf", "fill=constant,-inf",
-                           "warp=64", "place=padded", "place=inplace", "place=offset"})
-    test(std::string("f32:rows=13,cols=100:") + with);
+  // Rows of 1 to 128 whole vectors, around the lanes that have them and the rows of a block: the last block has fewer.
+  struct Vectors {
+    DType type;
+    int elements;  // of a vector
+  };
+  constexpr Vectors types_of_vectors[] = {{f32, 4}, {f16, 8}, {bf16, 8}};
+  const auto test_vectors = [&](Vectors of, int rows, int vectors, const std::string& rest) {
+    test(std::string(name(of.type)) + ":rows=" + std::to_string(rows) +
+         ",cols=" + std::to_string(vectors * of.elements) + rest);
+  };
+  constexpr struct {
+    int rows, vectors;
+  } short_rows[] = {{67, 1},  {97, 7},  {130, 8}, {35, 9}, {33, 16}, {19, 17}, {17, 32}, {17, 33},
+                    {15, 48}, {11, 49}, {9, 64},  {5, 65}, {7, 96},  {5, 97},  {3, 127}, {1, 128}};
+  for (const Vectors of : types_of_vectors)
+    for (const char* backward : {"", ":backward"})
+      for (const auto& size : short_rows) test_vectors(of, size.rows, size.vectors, backward);
+  // Special values in them, and other places.
+  for (const Vectors of : types_of_vectors)
+    for (const char* with :
+         {"fill=nan", "fill=inf", "fill=special", "fill=overflow", "fill=constant,inf", "fill=constant,-inf",
+          "fill=denormal", "warp=64", "place=packed", "place=padded", "place=inplace", "place=offset"})
+      for (const auto& size : {short_rows[1], short_rows[7], short_rows[14]})
+        test_vectors(of, size.rows, size.vectors, std::string(":") + with);
+  for (const Vectors of : types_of_vectors)
+    for (const char* with : {"fill=nan", "fill=inf", "warp=64", "place=packed", "place=inplace", "place=offset"})
+      for (const auto& size : {short_rows[1], short_rows[7], short_rows[14]})
+        test_vectors(of, size.rows, size.vectors, std::string(":") + with + ":backward");
   for (const char* type : {"f32", "bf16"})
     for (const char* place : {"offset", "padded", "strided", "reversed", "inplace"})
       test(std::string(type) + ":rows=6,cols=203:place=" + place);

@@ -2,6 +2,7 @@
 #include <ridge/core/table.hpp>
 #include <ridge/softmax/columns.cuh>
 #include <ridge/softmax/resident.cuh>
+#include <ridge/softmax/short.cuh>
 #include <ridge/softmax/span.cuh>
 #include <ridge/softmax/split.cuh>
 #include <ridge/softmax/streaming.cuh>
@@ -22,6 +23,7 @@ template <int I, class T, int Warp> static Status launch_row(const Backward<T>& 
   else if constexpr (c.algorithm == Algorithm::columns) return columns::launch<P, T, Warp>(call);
   else if constexpr (std::is_same_v<T, double>) return no_kernel();
   else if constexpr (c.algorithm == Algorithm::split) return split::launch<P, T, Warp>(call);
+  else if constexpr (c.algorithm == Algorithm::short_rows) return short_rows::launch<P, T, Warp>(call);
   else if constexpr (c.algorithm == Algorithm::resident && resident::has_gradient(c))
     return resident::launch<P, T, Warp>(call);
   else if constexpr (c.algorithm == Algorithm::ring && RIDGE_SIMT_ON_CUDA)

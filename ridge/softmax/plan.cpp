@@ -86,9 +86,11 @@ Result<SoftmaxPlan> plan_softmax(const SoftmaxProblem& problem, const DeviceInfo
   if (!chosen) return chosen.error();
   const Variant& row = variants[*chosen];
   const Footprint launch = family_of(row).footprint(row, p, device);
-  if (launch.grid > max_grid)
-    return Status::invalid(op_name(p.log), "rows", std::to_string(p.rows),
-                           "at most " + std::to_string(max_grid / row.config.cluster * rows_per_block(row.config)));
+  if (launch.grid > max_grid) {
+    const int per_lane = rows_per_lane(row.config, p.backward, element_bytes(p));
+    const std::int64_t most = max_grid / row.config.cluster * rows_per_block(row.config, per_lane);
+    return Status::invalid(op_name(p.log), "rows", std::to_string(p.rows), "at most " + std::to_string(most));
+  }
   return SoftmaxPlan{p, device, *chosen, launch.grid, launch.workspace};
 }
 

@@ -45,10 +45,12 @@ template <class Team, class T, class Blocks>
 __device__ void softmax_huge(const T* in, T* out, int cols, float max, bool log,
                              typename Team::template Scratch<float>& scratch, Blocks& blocks) {
   float sum = 0;
+#pragma unroll 1  // rare: its code lies among what other rows execute
   for (int i = Team::lane(); i < cols; i += Team::lanes) sum += tile::exponential(float(in[i]) - max);
   sum = Team::template reduce<true>(sum, sum_of, scratch);  // other rows of the warp may not be here
   if constexpr (Blocks::shares) sum = of_slices(blocks.all_gather(sum, 1), blocks.blocks(), sum_of);
   const float log_sum = logf(sum);
+#pragma unroll 1
   for (int i = Team::lane(); i < cols; i += Team::lanes) {
     const float d = float(in[i]) - max;
     out[i] = T(log ? d - log_sum : tile::exponential(d) / sum);

@@ -77,7 +77,8 @@ inline roofline::Kernel model(const Variant& row, const SoftmaxProblem& p, const
   if (wide) k.block_us *= 1.35;
   k.trip_bytes = std::min(row_bytes(p), static_cast<double>(lanes(c) * c.in_registers * vector_bytes)) * c.rows;
   if (p.backward) k.trip_bytes *= 2;
-  if (p.backward && c.in_registers == 1) k.block_us -= 0.45;  // no maximum, and no exponentials
+  // No maximum, and no exponentials; measured.
+  if (p.backward) k.block_us = c.in_registers == 1 ? k.block_us - 0.45 : 0.5 * k.block_us;
   k.tile_efficiency = static_cast<double>(vectors(p)) / static_cast<double>(capacity(c, p.backward));
   if (c.cluster > 1) k.trip_bytes = row_bytes(p) / c.cluster;
   // Vectors in shared memory are written there, and read in each of three passes: measured, for 512 threads.
@@ -85,7 +86,8 @@ inline roofline::Kernel model(const Variant& row, const SoftmaxProblem& p, const
   const double in_shared = std::ceil(static_cast<double>(vectors(p)) / (lanes(c) * c.cluster)) - keeps.in_registers;
   k.block_us += vector_us * std::max(in_shared, 0.0);
   if (c.cluster > 1 && k.blocks <= device.sms) k.block_us *= 0.5;  // each has a multiprocessor to itself
-  if (c.dependent_launch && device.cc == 90) k.serial_us -= 1;     // its start overlaps the end of the kernel before it
+  add_code(k, c.dependent_launch ? 1 : 0.2);
+  if (c.dependent_launch && device.cc == 90) k.serial_us -= 1;  // its start overlaps the end of the kernel before it
   return k;
 }
 

@@ -62,6 +62,7 @@ inline roofline::Kernel model(const Variant& row, const SoftmaxProblem& p, const
   if (ring.stages == 1)  // no work hides its memory latency
     k.block_us += k.trips * (device.memory_latency_us + ring.slot() * device.sms / (device.memory_gbs * 1e3));
   k.serial_us = tile::RowRing::start_us(c.cluster);
+  add_code(k, 1.6);
   if (p.rows < ring.offsets) k.serial_us += 90;  // clusters without a row: measured with 2 rows of 20,001
   return k;
 }

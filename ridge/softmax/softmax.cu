@@ -24,8 +24,7 @@ template <int I, class T, int Warp> static Status launch_row(const Forward<T>& c
   else if constexpr (std::is_same_v<T, double>) return no_kernel();
   else if constexpr (c.algorithm == Algorithm::vector) return vector::launch<P, T, Warp>(call);
   else if constexpr (c.algorithm == Algorithm::split) return split::launch<P, T, Warp>(call);
-  else if constexpr (c.algorithm == Algorithm::short_rows && std::is_same_v<T, float>)
-    return short_rows::launch<P, T, Warp>(call);
+  else if constexpr (c.algorithm == Algorithm::short_rows) return short_rows::launch<P, T, Warp>(call);
   else if constexpr (c.algorithm == Algorithm::resident && c.cluster == 1) return resident::launch<P, T, Warp>(call);
   else if constexpr (c.algorithm == Algorithm::resident && RIDGE_SIMT_ON_CUDA)
     return launch_clusters(call.plan, call.x, call.y, call.stream);

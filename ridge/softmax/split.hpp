@@ -50,6 +50,7 @@ inline roofline::Kernel model(const Variant& row, const SoftmaxProblem& p, const
   if (element_bytes(p) == 2) k.block_us *= 1.35;  // twice the elements in a vector
   k.launches = 2;
   k.serial_us = 0.5;  // the second kernel waits for the last block of the first; its start is hidden
+  add_code(k, 1);     // of both
   // A warp's access is a line of 128 bytes, or half of one: an estimate.
   if (!p.backward && !co_aligned(p, *p.y)) k.memory_share = element_bytes(p) == 2 ? 0.5 : 0.8;
   return k;

@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
 #include <vector>
 
 namespace ridge {
@@ -21,7 +24,7 @@ std::string chosen(SoftmaxProblem p, const char* device = "H200") {
 
 TEST(SoftmaxPlan, KeepsTheRowInTheNarrowestPlaceThatHoldsIt) {
   EXPECT_EQ(chosen({.rows = 65536, .cols = 128}), "short_32");
-  EXPECT_EQ(chosen({.rows = 65536, .cols = 128, .dtype = bf16}), "warp_16");
+  EXPECT_EQ(chosen({.rows = 65536, .cols = 128, .dtype = bf16}), "short_16");
   EXPECT_EQ(chosen({.rows = 65536, .cols = 1024}), "warp_256");
   EXPECT_EQ(chosen({.rows = 16384, .cols = 4096}), "block_1k");
   EXPECT_EQ(chosen({.rows = 8192, .cols = 8192}), "block_2k");
@@ -36,10 +39,10 @@ TEST(SoftmaxPlan, RowsOfAFewColumnsAreBroughtAsOneSpan) {
     for (const std::int64_t cols : {3, 17, 32})
       for (const bool backward : {false, true})
         EXPECT_EQ(chosen({.rows = 1000000, .cols = cols, .dtype = dtype, .backward = backward}),
-                  dtype == f32 && backward && cols == 32 ? "warp_16" : "span_32")
+                  cols == 32 && (dtype == f32 || (dtype == bf16 && backward)) ? "short_8" : "span_32")
             << cols;
-  EXPECT_EQ(chosen({.rows = 10000, .cols = 17}), "warp_16");  // too few for one thread per row
-  EXPECT_EQ(chosen({.rows = 65536, .cols = 64}), "warp_16");  // half of a warp's lanes would idle
+  EXPECT_EQ(chosen({.rows = 10000, .cols = 17}), "warp_16");   // too few for one thread per row
+  EXPECT_EQ(chosen({.rows = 65536, .cols = 64}), "short_16");  // half of a warp's lanes would idle
   SoftmaxProblem p{.rows = 8, .cols = 17, .x = Rows::contiguous(8, 17), .y = Rows::contiguous(8, 17)};
   p.x->outer.stride[0] = 20;
   const auto plan = plan_softmax(p, *device_model("H200"), {.variant = "span_32"});
@@ -272,6 +275,90 @@ TEST(Softmax, LogarithmsAreNotAboveZero) {
         ASSERT_GE(at, -1e-6f) << row.name << ", row " << r << " of " << cols;
       }
     }
+}
+
+// Rows beside one another, some of which are too large for the fast exponentials: those are computed by themselves, and
+// the others are what they are without them, bit for bit. By every variant of short rows, with gaps and in place.
+template <class T> void check_rare_rows(std::int64_t cols) {
+  constexpr std::int64_t rows = 67;
+  const std::int64_t pitch = cols + 16 / static_cast<std::int64_t>(sizeof(T));
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  const auto rare = [](std::int64_t row) { return row % 5 == 2 || row % 7 == 3; };
+  std::vector<T> plain(rows * pitch), mixed(plain.size());
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t i = 0; i < pitch; ++i) {
+      const float x = static_cast<float>((row * 31 + i * 7) % 97) * 0.125f - 6;
+      const float huge = row % 3 == 0 ? (i == 1 ? inf : x) : row % 3 == 1 ? -inf : i == cols - 1 ? 6e4f : -6e4f;
+      plain[row * pitch + i] = T(x);
+      mixed[row * pitch + i] = T(rare(row) ? huge * (sizeof(T) == 4 ? 1e6f : 1.0f) : x);
+    }
+  const auto rows_of = [&](std::vector<T>& v) {
+    TensorView view_of = view(v.data(), {rows, cols});
+    view_of.layout.stride = {pitch, 1};
+    return view_of;
+  };
+  for (const softmax_detail::Variant& row : variants) {
+    if (row.config.algorithm != softmax_detail::Algorithm::short_rows) continue;
+    for (const bool log : {false, true}) {
+      std::vector<T> x = mixed, y(x.size()), z = plain;
+      auto plan =
+          plan_softmax(*SoftmaxProblem::of(log, rows_of(x), rows_of(y)), cpu(), {.variant = std::string(row.name)});
+      if (!plan) continue;  // rows are too long
+      ASSERT_TRUE(plan->run(rows_of(x), rows_of(y)).ok());
+      for (std::vector<T>* both : {&x, &z}) {
+        auto inplace = plan_softmax(*SoftmaxProblem::of(log, rows_of(*both), rows_of(*both)), cpu(),
+                                    {.variant = std::string(row.name)});
+        ASSERT_TRUE(inplace.ok());
+        ASSERT_TRUE(inplace->run(rows_of(*both), rows_of(*both)).ok());
+      }
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const auto same = [&](const std::vector<T>& a, const std::vector<T>& b) {
+          return std::memcmp(a.data() + r * pitch, b.data() + r * pitch, static_cast<std::size_t>(cols) * sizeof(T)) ==
+                 0;
+        };
+        ASSERT_TRUE(same(x, y)) << row.name << ", row " << r;
+        if (!rare(r)) {
+          ASSERT_TRUE(same(y, z)) << row.name << ", row " << r;
+          continue;
+        }
+        const float first = static_cast<float>(y[r * pitch]), last = static_cast<float>(y[r * pitch + cols - 1]);
+        if (r % 3 == 2) {
+          ASSERT_EQ(last, log ? 0.0f : 1.0f) << row.name << ", row " << r;
+          ASSERT_TRUE(log ? first < -6e4f : first == 0) << row.name << ", row " << r << ": " << first;
+        } else {
+          ASSERT_TRUE(std::isnan(first) && std::isnan(last)) << row.name << ", row " << r;
+        }
+      }
+    }
+  }
+}
+TEST(Softmax, RareRowsLeaveTheirNeighboursAlone) {
+  for (const std::int64_t vectors : {3, 8, 13, 31, 47, 60, 90, 128}) {
+    check_rare_rows<float>(vectors * 4);
+    check_rare_rows<half>(vectors * 8);
+    check_rare_rows<bfloat16>(vectors * 8);
+  }
+}
+
+TEST(SoftmaxPlan, ShortRowsWithoutIdleLanes) {
+  for (const DType dtype : {f32, f16, bf16})
+    for (const bool backward : {false, true})
+      for (const auto& [vectors, name] : {std::pair{6, "short_8"},
+                                          {16, "short_16"},
+                                          {32, "short_32"},
+                                          {48, "short_48"},
+                                          {64, "short_64"},
+                                          {96, "short_96"},
+                                          {128, "short_128"}})
+        EXPECT_EQ(
+            chosen({.rows = 100000, .cols = vectors * (dtype == f32 ? 4 : 8), .dtype = dtype, .backward = backward}),
+            name);
+  for (const bool backward : {false, true})
+    EXPECT_EQ(chosen({.rows = 10, .cols = 64, .dtype = bf16, .backward = backward}), "short_few");
+  const auto plan = plan_softmax({.rows = 8, .cols = 30, .dtype = bf16}, *device_model("H200"), {.variant = "short_8"});
+  EXPECT_EQ(plan.error().message(),
+            "softmax: variant is short_8; it must be another one here: rows are not of whole 16-byte vectors, from a "
+            "boundary on");
 }
 
 TEST(Softmax, PartialOverlapIsRefused) {

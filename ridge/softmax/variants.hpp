@@ -3,6 +3,7 @@
 #pragma once
 #include <ridge/softmax/softmax.hpp>
 
+#include <algorithm>
 #include <string_view>
 
 namespace ridge::softmax_detail {
@@ -16,7 +17,7 @@ enum class Algorithm : std::uint8_t {
   vector,      // the row is read twice, by 16-byte vectors
   span,        // short rows without gaps: loaded to shared memory as one span, then a thread per row
   split,       // multi-block rows: a few long ones, each split over many blocks, by two kernels
-  short_rows,  // several rows at a time, with one vector of each in a lane
+  short_rows,  // vector-aligned rows of part of a warp: a few of them at a time, a few vectors of each in a lane
   resident,    // the row is read once and kept on chip
   ring,        // Hopper, gradients: rows are loaded to a ring in shared memory, of one block or of a cluster's
   columns,     // rows side by side, as of an axis that is not the last: neighbouring lanes have neighbouring rows
@@ -34,7 +35,7 @@ struct Config {
   int blocks_per_sm = 1;          // the least residency asked of the compiler
   int team = 0;                   // ring: threads that share a row
   int cluster = 1;                // blocks that share a row
-  int rows_per_lane = 1;          // short rows
+  int rows_per_lane = 1;          // short rows: of float32, forward
   bool dependent_launch = false;  // programmatic dependent launch on Hopper, forward (tile/dependent_launch.cuh)
   bool operator==(const Config&) const = default;
 };
@@ -50,21 +51,28 @@ struct Variant {
 inline constexpr Variant variants[] = {
     {"naive", "a thread per row, three passes", {.algorithm = Algorithm::naive, .threads = 128}, 0, Role::lesson},
     {"block_reduce", "a block per row: coalesced reads, reductions in shared memory", {.algorithm = Algorithm::three_pass}, 0.25, Role::fallback},
-    {"warp_reduce", "a warp per row: no barrier, and short rows leave no threads without work", {.algorithm = Algorithm::three_pass, .rows = 8}, 0.25, Role::lesson},
+    {"warp_reduce", "a warp per row: no barrier, and short rows leave no threads without work", {.algorithm = Algorithm::three_pass, .rows = 8}, 0.25, Role::fallback},
     {"online", "maximum and sum in one pass: two reads instead of three", {.algorithm = Algorithm::online}, 0.25, Role::fallback},
     {"vec4", "16-byte accesses", {.algorithm = Algorithm::vector, .threads = 512}, 2.2},
     {"span_32", "a few columns, no gaps: the block loads its rows as one span, then a thread has a row to itself", {.algorithm = Algorithm::span, .threads = 128, .blocks_per_sm = 7}, 0.8},
     {"split", "multi-block rows, for a few long ones: a kernel for their sums, and one that writes", {.algorithm = Algorithm::split, .threads = 512}, 1.2},
-    {"short_32", "f32: a warp per row, four rows at a time", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .rows_per_lane = 4}, 0.9},
+    {"short_8", "eight lanes per row of up to 8 vectors, up to four rows at a time", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 16, .in_registers = 1, .rows_per_lane = 4}, 0.9},
+    {"short_16", "half a warp per row, up to four rows at a time", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 8, .in_registers = 1, .rows_per_lane = 4}, 0.9},
+    {"short_32", "a warp per row, up to four rows at a time", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .in_registers = 1, .rows_per_lane = 4}, 0.9},
+    {"short_48", "half a warp per row, three vectors in each lane, up to two rows at a time", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 8, .in_registers = 3, .rows_per_lane = 2}, 1.1},
+    {"short_64", "a warp per row, two vectors in each lane, up to two rows at a time", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .in_registers = 2, .rows_per_lane = 2}, 0.9},
+    {"short_96", "a warp per row, three vectors in each lane", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .in_registers = 3}, 0.8},
+    {"short_128", "a warp per row, four vectors in each lane", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .in_registers = 4}, 0.9},
+    {"short_few", "for a few short rows: a warp per row and a vector in each lane, the least code to load", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .in_registers = 1}, 0.6},
     {"short_2k", "for a few rows: dependent launch, it begins while the kernel before it ends", {.threads = 512, .in_registers = 4, .dependent_launch = true}, 1.2},
     {"warp_16", "the row in half a warp's registers: one read, no barrier", {.threads = 128, .rows = 8, .in_registers = 1}, 0.7},
     {"warp_32", "the row in a warp's registers", {.threads = 128, .rows = 4, .in_registers = 1}, 0.75},
-    {"warp_128", "more registers in each lane", {.threads = 128, .rows = 4, .in_registers = 4}, 2.1},
-    {"warp_256", "more registers in each lane", {.threads = 128, .rows = 4, .in_registers = 8}, 1.1},
-    {"block_512", "the row in a block's registers", {.threads = 64, .in_registers = 8}, 2.6},
-    {"block_1k", "more threads", {.threads = 128, .in_registers = 8}, 2.6},
-    {"block_2k", "more threads", {.threads = 256, .in_registers = 8}, 2.6},
-    {"block_4k", "more threads", {.threads = 512, .in_registers = 8, .blocks_per_sm = 2}, 2.6},
+    {"warp_128", "more registers in each lane", {.threads = 128, .rows = 4, .in_registers = 4}, 1.2},
+    {"warp_256", "more registers in each lane", {.threads = 128, .rows = 4, .in_registers = 8, .blocks_per_sm = 8}, 1.1},
+    {"block_512", "the row in a block's registers", {.threads = 64, .in_registers = 8}, 1.5},
+    {"block_1k", "more threads", {.threads = 128, .in_registers = 8}, 1.4},
+    {"block_2k", "more threads", {.threads = 256, .in_registers = 8}, 1.6},
+    {"block_4k", "more threads", {.threads = 512, .in_registers = 8, .blocks_per_sm = 2}, 1.8},
     {"block_8k", "registers and shared memory", {.threads = 512, .in_registers = 7, .in_shared = 12, .blocks_per_sm = 2}, 2.2},
     {"block_16k", "the widest row one multiprocessor holds", {.threads = 1024, .in_registers = 8, .in_shared = 8}, 3.0},
     {"block_8kx2", "the row in slices of two of Hopper's blocks", {.threads = 512, .in_registers = 8, .in_shared = 8, .blocks_per_sm = 2, .cluster = 2}, 3.4},
@@ -83,8 +91,14 @@ inline constexpr int variant_count = static_cast<int>(std::size(variants));
 
 // The threads of a block that share one row.
 constexpr int lanes(Config c) { return c.algorithm == Algorithm::ring ? c.team : c.threads / c.rows; }
-constexpr std::int64_t rows_per_block(Config c) {
-  return c.algorithm == Algorithm::naive ? c.threads : c.rows * c.rows_per_lane;
+
+// Short rows: half of the table's where a lane has two tensors (gradients), and of 16-bit types, whose vectors have
+// twice the elements. A lane's registers and the kernel's code are as many then as those of float32.
+constexpr int rows_per_lane(Config c, bool backward, std::int64_t element_bytes) {
+  return backward || element_bytes < 4 ? std::max(c.rows_per_lane / 2, 1) : c.rows_per_lane;
+}
+constexpr std::int64_t rows_per_block(Config c, int rows_per_lane = 1) {
+  return c.algorithm == Algorithm::naive ? c.threads : c.rows * rows_per_lane;
 }
 
 // A variant's configuration as a type: nvcc takes no namespaced class value as a kernel's template argument.

@@ -26,6 +26,7 @@ inline roofline::Kernel model(const Variant& row, const SoftmaxProblem& p, const
   k.trips = 2 * (std::floor(of_thread / in_flight) + std::fmod(of_thread, in_flight));
   k.trip_bytes = std::min(row_bytes(p), static_cast<double>(in_flight * vector_bytes) * c.threads);
   if (element_bytes(p) == 2) k.block_us *= 1.35;  // twice the elements in a vector
+  add_code(k, 0.4);
   return k;
 }
 
