@@ -139,8 +139,8 @@ class AttentionPlan {
   AttentionProblem problem;  // with every tensor that takes part
   DeviceInfo device;
   int variant = 0;          // row of the table in variants.hpp
-  std::int64_t blocks = 0;  // of all kernels over queries or keys; 0: nothing to do
-  int splits = 1;           // split-KV: parts of the keys with blocks of their own
+  std::int64_t blocks = 0;  // per split; 0: nothing to do
+  int splits = 1;           // split-KV: parts of the keys with blocks of their own; gradients: of a group of heads
   int smem = 0;             // bytes per block
   bool checked = false;     // offsets, lengths and pages are checked before anything is launched
 };

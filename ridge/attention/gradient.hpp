@@ -22,6 +22,12 @@ constexpr std::int64_t gradient_blocks(const Config& c, const AttentionProblem& 
   return query_blocks(c, p) + key_blocks(c, p);
 }
 
+// How much longer a launch of whole blocks takes than their work spread evenly over the device.
+inline double idle_factor(std::int64_t blocks, const DeviceInfo& device) {
+  const double share = static_cast<double>(blocks) / device.sms;  // of each multiprocessor
+  return share > 0 ? std::ceil(share) / share : 1;
+}
+
 inline std::size_t bytes_of_stats(const AttentionProblem& p) {
   return static_cast<std::size_t>(p.hq * query_rows(p) * query_stats_bytes);
 }

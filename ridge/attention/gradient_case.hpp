@@ -23,13 +23,14 @@ inline void spoil_unmet_queries(Inputs& in) {
 }
 inline void spoil_a_gradient(Inputs& in) { in[0].values[50 * 32 + 3] = INFINITY; }
 
-// launch(call): by the table that has the variant. spoil: changes inputs. sms: the device's multiprocessors. hostile:
-// replaces input number `spoiled`; then any result is accepted if no other memory is written.
+// launch(call): by the table that has the variant. spoil: changes inputs. sms: the device's multiprocessors. splits:
+// instead of the plan's; 0: as planned. hostile: replaces input number `spoiled`; then any result is accepted if no
+// other memory is written.
 template <class Launch>
 void check_gradient(const std::string& variant, const std::string& text, Launch launch,
-                    void (*spoil)(Inputs&) = nullptr, int sms = 132, std::size_t spoiled = 0,
+                    void (*spoil)(Inputs&) = nullptr, int sms = 132, int splits = 0, std::size_t spoiled = 0,
                     const check::Hostile* hostile = nullptr) {
-  SCOPED_TRACE(text);
+  SCOPED_TRACE(text + ", splits " + std::to_string(splits));
   const auto parsed = check::Case::parse("attention:" + text + ":backward");
   ASSERT_TRUE(parsed.ok()) << parsed.error().message();
   const check::Case& c = *parsed;
@@ -79,8 +80,9 @@ void check_gradient(const std::string& variant, const std::string& text, Launch 
   ASSERT_TRUE(problem.ok()) << problem.error().message();
   DeviceInfo device = *device_model("H200");
   device.sms = sms;
-  const auto plan = plan_attention(*problem, device, {.variant = variant});
+  auto plan = plan_attention(*problem, device, {.variant = variant});
   ASSERT_TRUE(plan.ok()) << plan.error().message();
+  if (splits > 0) plan->splits = splits;
   Bytes workspace(plan->workspace_bytes(), 0x5b);
   const AttentionTensors forward{
       .q = t.q, .k = t.k, .v = t.v, .o = t.o, .mask = t.mask, .lse = t.lse, .cu_q = t.cu_q, .cu_k = t.cu_k};

@@ -20,7 +20,7 @@ inline int one_split(const Variant&, const AttentionProblem&, const DeviceInfo&)
 inline std::size_t no_workspace(const Variant&, const AttentionProblem&, int) { return 0; }
 
 struct Family : roofline::Family<Variant, AttentionProblem> {
-  // Number of splits of the keys.
+  // Number of splits of the keys; of gradients, of the heads that share keys.
   int (*splits)(const Variant&, const AttentionProblem&, const DeviceInfo&) = one_split;
   // Bytes of workspace for that number of splits.
   std::size_t (*workspace)(const Variant&, const AttentionProblem&, int splits) = no_workspace;

@@ -42,6 +42,11 @@ inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, con
   // Threads read masks pair by pair: measured on an H100, 64 to 1408 queries and keys.
   constexpr double read_by_threads = 3.5;
   if (p.mask != AttentionMask::none) k.clocks *= read_by_threads;
+  // dK and dV have blocks of keys alone, and dQ of queries: either may be too few for the device, as predict() takes
+  // their sum not to be.
+  const double of_queries = (2 * c.d + c.dv) / products.columns;  // dQ's share of the products
+  const double queries = idle_factor(query_blocks(c, p), device), keys = idle_factor(key_blocks(c, p), device);
+  k.clocks *= (of_queries * queries + (1 - of_queries) * keys) / idle_factor(gradient_blocks(c, p), device);
   add_code(k, 40);
   return k;
 }

@@ -36,7 +36,7 @@ TEST(AttentionGradientsOfWarps, HeadsThatShareKeys) {
 TEST(AttentionGradientsOfWarps, WhatNobodyShouldGive) {
   const std::string text = "bf16:b=3,hq=2,hkv=1,sq=70,sk=90,d=40,wide=1:inputs=do,q,k,v,o,lse,cu_q,cu_k:causal";
   for_each_hostile(text + ":backward", [&](std::size_t input, const check::Hostile* hostile) {
-    check_gradient(narrow, text, launch, nullptr, 132, input, hostile);
+    check_gradient(narrow, text, launch, nullptr, 132, 0, input, hostile);
   });
 }
 TEST(AttentionGradientsOfWarps, Masks) {

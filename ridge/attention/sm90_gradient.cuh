@@ -6,6 +6,9 @@
 // shared memory, which tensor cores read transposed, and a tile of dQ leaves in float32 by bulk copies that add. (Dao,
 // "FlashAttention-2", 2023; Shah et al., "FlashAttention-3", 2024.)
 //
+// With few key heads the heads that share keys are split into parts, each with blocks of its own: dK and dV of each
+// part go to the workspace in float32, and a post-processing kernel sums them in the parts' order.
+//
 // Blocks add to a tile of dQ in the order of their keys, from the last ones on, unless nondeterministic. A block takes
 // its number when it begins and waits only for smaller numbers, so a block that is waited for is running. With a causal
 // mask every block begins at different queries, and finds that the one before it has already added. Without a mask
@@ -121,6 +124,13 @@ template <class Policy, class T, bool AsIs> class GradientConsumer : public Grad
     this->template store_rows<c.d>(to, dk_, scale);
   }
   __device__ __forceinline__ void store_dv(unsigned char* to) const { this->template store_rows<c.dv>(to, dv_, 1); }
+  // Stores those of the block's heads in float32 to the first `rows` of the block's rows in global memory.
+  __device__ __forceinline__ void store_partial_dk(float* to, float scale, int rows) const {
+    this->template store_partial_rows<c.d>(to, dk_, scale, rows);
+  }
+  __device__ __forceinline__ void store_partial_dv(float* to, int rows) const {
+    this->template store_partial_rows<c.dv>(to, dv_, 1, rows);
+  }
 
  private:
   int consumer_;
@@ -132,7 +142,7 @@ template <class Policy, class T, bool AsIs> class GradientConsumer : public Grad
 // dK, dV, and the dQ accumulator in the workspace, without the scale.                  shapes: see GradientArguments
 // Preconditions: cc 90; maps as in WgmmaGradientMaps and GradientMaskMap; rows of the tensors are whole 16-byte
 // vectors; a mask tensor if and only if the Config has masks; the pre-processing kernel has run; AsIs: no softcap, and
-// a positive scale; d and dv are at most the Config's; gridDim.x is batch * key heads * tiles of keys.
+// a positive scale; d and dv are at most the Config's; gridDim.x is batch * key heads * parts * tiles of keys.
 template <class Policy, class T, bool AsIs>
 __global__ void __launch_bounds__(Policy::config.threads, 1)
     attention_wgmma_gradient(const __grid_constant__ WgmmaGradientMaps maps,
@@ -187,8 +197,8 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
           sm90::copy_bulk(stage_stats(at.stage), work.stats + walk.place(work) * c.bn, K::stats_bytes,
                           sync.full_q + at.stage);
           if (step == 0) {
-            load_panels<c.bm, c.d>(&maps.k, shared, &sync.full_kv, walk.first_key, walk.key_head, walk.batch);
-            load_panels<c.bm, c.dv>(&maps.v, shared + K::v_at, &sync.full_kv, walk.first_key, walk.key_head,
+            load_panels<c.bm, c.d>(&maps.k, shared, &sync.full_kv, walk.first_key, walk.key_head(), walk.batch);
+            load_panels<c.bm, c.dv>(&maps.v, shared + K::v_at, &sync.full_kv, walk.first_key, walk.key_head(),
                                     walk.batch);
           }
           pipeline_o.producer_acquire(at);
@@ -360,6 +370,12 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
       }
     }
 
+    if (work.parts > 1) {
+      const std::int64_t row = walk.partial_row(work);
+      m.store_partial_dk(work.partial_k + row * c.d, a.scale, a.sk - walk.first_key);
+      m.store_partial_dv(work.partial_v + row * c.dv, a.sk - walk.first_key);
+      return;
+    }
     // dK and dV go through this consumer's rows of the places of K and V.
     sm90::named_barrier_sync<256>(K::both);
     m.store_dk(shared, a.scale);
@@ -370,7 +386,7 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
       const auto store = [&](const sm90::TensorMap* map, const unsigned char* from, int columns) {
         for (int p = 0; p < columns / panel; ++p)
           sm90::store(map, from + mma_tile_bytes(c.bm, p * panel) + sm90::outer_offset(consumer * 64), p * panel, first,
-                      walk.key_head, walk.batch);
+                      walk.key_part, walk.batch);  // a part is a whole group here
       };
       store(&maps.grad_k, shared, c.d);
       store(&maps.grad_v, shared + K::v_at, c.dv);
@@ -393,26 +409,30 @@ constexpr std::int64_t falling_heads(std::int64_t heads, std::int64_t key_tiles,
 }
 
 [[maybe_unused]] GradientWork gradient_work_of(const Config& c, const Call& call) {
-  const wgmma_gradient::WorkspaceParts parts = wgmma_gradient::workspace_parts(c, call.problem);
+  const AttentionProblem& p = call.problem;
+  const wgmma_gradient::WorkspaceParts room = wgmma_gradient::workspace_parts(c, p, call.plan.splits);
   char* at = static_cast<char*>(call.workspace.data);
   GradientWork work{};
   work.dq_accum = reinterpret_cast<float*>(at);
-  work.stats = reinterpret_cast<TileStats*>(at += parts.dq_accum);
-  work.bases = reinterpret_cast<float*>(at += parts.stats);
-  work.next = reinterpret_cast<unsigned*>(at += parts.bases + parts.mask);
+  work.stats = reinterpret_cast<TileStats*>(at += room.dq_accum);
+  work.bases = reinterpret_cast<float*>(at += room.stats);
+  work.partial_k = reinterpret_cast<float*>(at += room.bases + room.mask);
+  work.partial_v = reinterpret_cast<float*>(at += room.partial_k);
+  work.next = reinterpret_cast<unsigned*>(at += room.partial_v);
   work.semaphores = work.next + 1;
-  work.tiles = static_cast<int>(parts.tiles);
+  work.tiles = static_cast<int>(room.tiles);
+  work.parts = call.plan.splits;
+  work.heads_of_part = static_cast<int>(p.hkv == 0 ? 1 : p.hq / p.hkv / work.parts);
   work.in_order = !call.problem.rule.nondeterministic;
-  // Half of the L2 cache holds Q, dO and dQ of the heads whose blocks interleave. Where an addition takes longer than a
+  // Half of the L2 cache holds Q, dO and dQ of the parts whose blocks interleave. Where an addition takes longer than a
   // tile's products, blocks of one head wait longer the more of them run at a time, and the last heads longest: there
   // two thirds, and groups of equal size. More than the cache holds was measured: slower with causal masks.
   const bool waits = work.in_order && specializes_consumers(c);
-  const AttentionProblem& p = call.problem;
-  const std::int64_t of_keys = std::max<std::int64_t>(1, p.b * p.hkv);
+  const std::int64_t of_keys = std::max<std::int64_t>(1, p.b * p.hkv * work.parts);
   if (work.in_order && p.rule.right >= 0 && p.rule.left < 0)
     work.falling = static_cast<unsigned>(falling_heads(of_keys, ceil_div(p.sk, c.bm), call.plan.device.sms));
   const std::int64_t heads = of_keys - work.falling;
-  const std::int64_t bytes = p.b * p.hq / of_keys * parts.tiles * c.bn * (2 * c.d + 2 * c.dv + 4 * c.d);
+  const std::int64_t bytes = p.b * p.hq / of_keys * room.tiles * c.bn * (2 * c.d + 2 * c.dv + 4 * c.d);
   const std::int64_t part = call.plan.device.l2_bytes / 6 * (waits ? 4 : 3);
   const std::int64_t fit = std::clamp<std::int64_t>(part / std::max<std::int64_t>(1, bytes), 1, heads);
   const std::int64_t groups = waits ? ceil_div(heads, fit) : 1;
@@ -430,8 +450,8 @@ Status make_mask(GradientMaskMap* map, const Config& c, const Call& call, const 
     return make_map<T>(&map->map, data, at, p.sk, shape.rows, shape.heads, shape.batch, c.bn);
   };
   if (!shape.is_copied) return map_of(call.tensors.mask->data, *p.mask_layout);
-  const wgmma_gradient::WorkspaceParts parts = wgmma_gradient::workspace_parts(c, p);
-  T* to = reinterpret_cast<T*>(static_cast<char*>(call.workspace.data) + parts.dq_accum + parts.stats + parts.bases);
+  const wgmma_gradient::WorkspaceParts room = wgmma_gradient::workspace_parts(c, p, call.plan.splits);
+  T* to = reinterpret_cast<T*>(static_cast<char*>(call.workspace.data) + room.dq_accum + room.stats + room.bases);
   const std::int64_t vectors = shape.elements() / mask_copy_vector;
   RIDGE_TRY(simt::launch(launch_config(call, ceil_div(vectors, mask_copy_threads), mask_copy_threads),
                          attention_mask_copy<T>, a, to, static_cast<int>(shape.batch), static_cast<int>(shape.heads),
@@ -466,8 +486,9 @@ template <class T> struct WgmmaGradientRows : RowsOf<Algorithm::wgmma_gradient, 
   template <int I>
   static Status launch_main(const Call& call, const GradientArguments<T>& a, const GradientWork& work) {
     constexpr Config c = variants[I].config;
-    const simt::Config at = config_of_keys(call);
+    simt::Config at = config_of_keys(call);
     if (at.grid.x == 0) return {};
+    at.grid = dim3(at.grid.x * at.grid.y);  // blocks of all parts take their numbers from one counter
     WgmmaGradientMaps maps;
     RIDGE_TRY(make_maps<I>(maps, call));
     GradientMaskOf<Policy<I>> mask;
@@ -488,11 +509,15 @@ template <class T> struct WgmmaGradientRows : RowsOf<Algorithm::wgmma_gradient, 
     RIDGE_TRY(simt::launch(launch_config(call, preprocess_blocks, gradient_preprocess_threads),
                            attention_wgmma_gradient_preprocess<Policy<I>, T>, a, work));
     RIDGE_TRY(launch_main<I>(call, a, work));
+    const auto config_of_vectors = [&](std::int64_t vectors) {
+      return launch_config(call, ceil_div(vectors, gradient_postprocess_threads), gradient_postprocess_threads);
+    };
+    if (work.parts > 1)
+      RIDGE_TRY(simt::launch(config_of_vectors(p.b * p.hkv * p.sk * ((c.d + c.dv) / 8)),
+                             attention_wgmma_gradient_sum_parts<Policy<I>, T>, a, work));
     const std::int64_t vectors = p.b * p.hq * p.sq * (c.d / 8);
     if (vectors == 0) return {};
-    return simt::launch(
-        launch_config(call, ceil_div(vectors, gradient_postprocess_threads), gradient_postprocess_threads),
-        attention_wgmma_gradient_postprocess<Policy<I>, T>, a, work);
+    return simt::launch(config_of_vectors(vectors), attention_wgmma_gradient_postprocess<Policy<I>, T>, a, work);
   }
 };
 

@@ -1,4 +1,5 @@
-// Gradients of f16 and bf16 on Hopper's tensor cores: a block owns bm keys, and adds to dQ.
+// Gradients of f16 and bf16 on Hopper's tensor cores: a block owns bm keys for some of the heads that share them, and
+// adds to dQ.
 #pragma once
 #include <ridge/attention/gradient.hpp>
 
@@ -51,18 +52,23 @@ constexpr MaskShape mask_shape(const Config& c, const AttentionProblem& p) {
 }
 
 // Workspace, in this order: dQ in float32, statistics and bases of queries, for whole tiles of queries; the copy of a
-// mask; semaphores of each tile, and the block counter.
+// mask; dK and dV of each part in float32, where a group of heads has several; semaphores of each tile, and the block
+// counter.
 struct WorkspaceParts {
-  std::int64_t tiles, dq_accum, stats, bases, mask, words;  // tiles: with bn queries each
-  std::int64_t bytes() const { return dq_accum + stats + bases + mask + words; }
+  std::int64_t tiles, dq_accum, stats, bases, mask, partial_k, partial_v, words;  // tiles: with bn queries each
+  std::int64_t bytes() const { return dq_accum + stats + bases + mask + partial_k + partial_v + words; }
 };
-constexpr WorkspaceParts workspace_parts(const Config& c, const AttentionProblem& p) {
+// parts: of a group of heads
+constexpr WorkspaceParts workspace_parts(const Config& c, const AttentionProblem& p, int parts) {
   const std::int64_t tiles = ceil_div(p.sq, c.bn), all = p.b * p.hq * tiles;
+  const std::int64_t partial_rows = parts > 1 ? p.b * p.hkv * parts * p.sk : 0;
   return {.tiles = tiles,
           .dq_accum = all * c.bn * c.d * 4,
           .stats = all * c.bn * 8,
           .bases = all * c.bn * 4,
           .mask = mask_shape(c, p).elements() * 2,
+          .partial_k = partial_rows * c.d * 4,
+          .partial_v = partial_rows * c.dv * 4,
           .words = (all * gradient_semaphores_of_tile(c) + 1) * 4};
 }
 
@@ -93,13 +99,69 @@ inline std::string fits(const Variant& row, const AttentionProblem& p, const Dev
   return refuse_smem(wgmma_gradient_bytes(c), device);
 }
 
-inline std::size_t workspace(const Variant& row, const AttentionProblem& p, int) {
-  return static_cast<std::size_t>(workspace_parts(row.config, p).bytes());
+// ---- parts of a group of heads: with few key heads, blocks that go through all query heads of a group are too few for
+// the device, or the longest of them ends last of all. Each part has blocks, and partial dK and dV, of its own.
+
+// Steps are tiles of queries of one head with a tile of keys.
+struct Steps {
+  double longest, mean;  // of a block; the mean is less than the longest because of masks
+  double launch;         // from the first block's begin to the last one's end
+};
+// Precondition: there are key heads.
+inline Steps steps_of(const Config& c, const AttentionProblem& p, const DeviceInfo& device, int parts) {
+  const double share = share_of_pairs(p);
+  const double all = static_cast<double>(ceil_div(p.sq, c.bn) * (p.hq / p.hkv / parts));
+  // Behind a causal mask keys meet half of the queries in the mean, and the first ones all.
+  const double longest = std::min(1.0, 2 * share) * all, mean = share * all;
+  const double waves = static_cast<double>(key_blocks(c, p) * parts) / device.sms;
+  if (waves <= 1) return {longest, mean, longest};
+  if (share == 1) return {longest, mean, std::ceil(waves) * longest};
+  // Blocks of unequal lengths pack well. Towards the end some multiprocessors idle: estimated, not measured.
+  constexpr double idle = 0.25;  // of the longest block
+  return {longest, mean, std::max(longest, waves * mean + idle * longest)};
 }
 
-inline Footprint footprint(const Variant& row, const AttentionProblem& p, const DeviceInfo&) {
-  return footprint_of(row.config, gradient_blocks(row.config, p), wgmma_gradient_bytes(row.config),
-                      workspace(row, p, 1));
+// Bytes of partial dK and dV, which are written once and read once.
+inline double partial_bytes(const Config& c, const AttentionProblem& p, int parts) {
+  const WorkspaceParts of = workspace_parts(c, p, parts);
+  return static_cast<double>(of.partial_k + of.partial_v);
+}
+
+// Number of parts with the least time; 1 where there is nothing to share out, or nothing is known of the device.
+inline int parts_of_group(const Variant& row, const AttentionProblem& p, const DeviceInfo& device) {
+  const Config& c = row.config;
+  if (p.b == 0 || p.hq == 0 || p.hkv == 0 || p.sq == 0 || p.sk == 0 || device.fp16_tflops <= 0) return 1;
+  constexpr double step_rate = 0.55;     // a step's share of the peak rate; estimated
+  constexpr double sum_launch_us = 2.5;  // one more kernel, with its code
+  constexpr double least_gain = 0.95;    // what more parts must take of the time of fewer: these are estimates
+  constexpr int most_parts = 1024;       // models' groups have fewer heads; it bounds the search
+  const double step_us =
+      2.0 * c.bm * c.bn * multiply_adds(p, c.d, c.dv) / (step_rate * device.fp16_tflops * 1e6 / device.sms);
+  const auto time_us = [&](int parts) {
+    const double bytes = partial_bytes(c, p, parts);
+    return steps_of(c, p, device, parts).launch * step_us +
+           (parts > 1 ? sum_launch_us + roofline::memory_us(device, bytes, bytes) : 0);
+  };
+  const std::int64_t group = p.hq / p.hkv;
+  int best = 1;
+  double least = time_us(1);
+  for (int parts = 2; parts <= std::min<std::int64_t>(group, most_parts); ++parts) {
+    if (group % parts != 0) continue;
+    if (const double us = time_us(parts); us < least_gain * least) best = parts, least = us;
+  }
+  return best;
+}
+
+inline std::size_t workspace(const Variant& row, const AttentionProblem& p, int parts) {
+  return static_cast<std::size_t>(workspace_parts(row.config, p, parts).bytes());
+}
+
+inline Footprint footprint(const Variant& row, const AttentionProblem& p, const DeviceInfo& device) {
+  const int parts = parts_of_group(row, p, device);
+  const std::int64_t blocks = key_blocks(row.config, p) * parts;
+  // Without keys, dQ is still written.
+  return footprint_of(row.config, blocks > 0 ? blocks : query_blocks(row.config, p), wgmma_gradient_bytes(row.config),
+                      workspace(row, p, parts));
 }
 
 inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, const DeviceInfo& device) {
@@ -108,11 +170,24 @@ inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, con
   roofline::Kernel k = kernel_of(row, p, footprint(row, p, device), products, device);
   k.launches = c.masks && mask_shape(c, p).is_copied ? 4 : 3;  // pre-, main and post-processing; first a copy
   add_code(k, specializes_consumers(c) ? 12 : 7);
+  const int parts = parts_of_group(row, p, device);
+  if (parts > 1) {
+    ++k.launches;
+    const double bytes = partial_bytes(c, p, parts);
+    k.bytes_read += bytes;
+    k.bytes_written += bytes;
+  }
+  if (p.hkv > 0) {
+    // predict() takes blocks for equally long ones, in whole waves.
+    const Steps steps = steps_of(c, p, device, parts);
+    const double predicted = std::ceil(static_cast<double>(k.blocks) / device.sms) * steps.mean;
+    if (predicted > 0) k.clocks *= steps.launch / predicted;
+  }
   return k;
 }
 
 inline std::string_view lesson(const Variant&) { return "better maths"; }
 
-inline constexpr Family family{{fits, footprint, model, lesson}, one_split, workspace};
+inline constexpr Family family{{fits, footprint, model, lesson}, parts_of_group, workspace};
 
 }  // namespace ridge::attention_detail::wgmma_gradient

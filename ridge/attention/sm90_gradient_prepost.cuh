@@ -1,5 +1,5 @@
 // Pre- and post-processing of gradients on Hopper's tensor cores: statistics of every query, a copy of the mask that
-// TMA can load, and dQ from its accumulator.
+// TMA can load, dQ from its accumulator, and dK and dV from those of a group's parts.
 #pragma once
 #include <ridge/attention/sm90_gradient_steps.cuh>
 
@@ -96,6 +96,38 @@ __global__ void __launch_bounds__(gradient_postprocess_threads)
     }
   }
   simt::store_global(Matrix<T>(a.grad_q, a.at_grad_q, batch, head)(i) + vector * 8, values);
+}
+
+// Post-processing of groups of heads in parts: grad_k and grad_v are the sums of their parts, in the parts' order, of
+// which each thread has 8 columns of one.
+// Preconditions: gridDim.x * gradient_postprocess_threads is at least batch * key heads * sk * (d + dv) / 8 of the
+// Config; rows of grad_k and grad_v are whole vectors.
+template <class Policy, class T>
+__global__ void __launch_bounds__(gradient_postprocess_threads)
+    attention_wgmma_gradient_sum_parts(GradientArguments<T> a, GradientWork work) {
+  constexpr Config c = Policy::config;
+  constexpr int vectors_of_k = c.d / 8, row_vectors = vectors_of_k + c.dv / 8;
+  const std::int64_t n = std::int64_t{blockIdx.x} * gradient_postprocess_threads + threadIdx.x, row = n / row_vectors;
+  const int vector = static_cast<int>(n % row_vectors);
+  if (row >= std::int64_t{a.batch} * a.key_heads * a.sk) return;
+  const int key = static_cast<int>(row % a.sk), head = static_cast<int>(row / a.sk % a.key_heads);
+  const int batch = static_cast<int>(row / a.sk / a.key_heads);
+  // partial: [batch, key heads, parts, sk][width]; to: a row of width `columns`
+  const auto sum = [&](const float* partial, int width, int column, int columns, T* to) {
+    if (column >= columns) return;
+    const float* part = partial + ((row - key) * work.parts + key) * width + column;
+    auto values = simt::load<8>(part);
+    for (int p = 1; p < work.parts; ++p) {
+      part += std::int64_t{a.sk} * width;
+      const auto more = simt::load<8>(part);
+      RIDGE_UNROLL_ON_GPU
+      for (int e = 0; e < 8; ++e) values[e] += more[e];
+    }
+    tile::store_packed(to + column, tile::pack_floats<T>(values));
+  };
+  if (vector < vectors_of_k)
+    sum(work.partial_k, c.d, vector * 8, a.d, Matrix<T>(a.grad_k, a.at_grad_k, batch, head)(key));
+  else sum(work.partial_v, c.dv, (vector - vectors_of_k) * 8, a.dv, Matrix<T>(a.grad_v, a.at_grad_v, batch, head)(key));
 }
 
 }  // namespace ridge::attention_kernels

@@ -43,14 +43,18 @@ struct TileStats {
 
 // Workspace of the gradients.
 struct GradientWork {
-  float* dq_accum;       // dQ, [batch, heads, tiles][bn * d], each tile in the order of dq_vector()
-  TileStats* stats;      // [batch, heads, tiles * bn]
-  float* bases;          // same shape
+  float* dq_accum;   // dQ, [batch, heads, tiles][bn * d], each tile in the order of dq_vector()
+  TileStats* stats;  // [batch, heads, tiles * bn]
+  float* bases;      // same shape
+  // dK and dV of each part, where there is more than one: [batch, key heads, parts, sk] rows as wide as the Config's.
+  float *partial_k, *partial_v;
   unsigned* semaphores;  // of each tile of dQ, [batch, heads, tiles][gradient_semaphores_of_tile]
   unsigned* next;        // number of the next block to begin
   int tiles;             // with bn queries each
-  unsigned interleaved;  // key heads whose blocks interleave, 1 or more
-  unsigned falling;      // number of last key heads whose longest blocks begin first; not all heads
+  int parts;             // of each group of heads; every part has blocks of its own for all keys of its key head
+  int heads_of_part;     // query heads, one after the other: group / parts
+  unsigned interleaved;  // parts whose blocks interleave, 1 or more
+  unsigned falling;      // number of last parts whose longest blocks begin first; not all parts
   bool in_order;         // blocks add to a tile of dQ in the order of their keys
 };
 
@@ -97,8 +101,8 @@ template <int Stages> struct WgmmaGradientSync {
   int special_k;        // whether K has some
 };
 
-// Iterations of a block: tiles of queries, head by head, from the first tile on; in the last `falling` heads from the
-// last tile on.
+// Iterations of a block: tiles of queries, head by head, from the first tile on; in the last `falling` parts from the
+// last tile on. A part is some of the query heads that share a key head; here "head" is a part and its keys.
 //
 // With a causal mask a head's first keys meet most queries. A block may only wait for blocks that began before it. So
 // that none has to, the blocks of a head begin with its last keys, each at the first tile of queries, which no other
@@ -109,13 +113,15 @@ template <int Stages> struct WgmmaGradientSync {
 template <class Policy, class T> struct GradientWalk {
   static constexpr int bm = Policy::config.bm, bn = Policy::config.bn;
   const GradientArguments<T>& a;
-  int batch, key_head, first_key, first_tile, tiles, steps, falls;
+  // key_part: number of the part in its batch, below key heads * parts.
+  int batch, key_part, first_key, first_tile, tiles, steps, falls;
   int tile, head;  // current tile of queries and its head
 
-  // number: of the block, below batch * key heads * tiles of keys
+  // number: of the block, below batch * key heads * parts * tiles of keys
   __device__ __forceinline__ GradientWalk(const GradientArguments<T>& args, const GradientWork& work, unsigned number)
       : a(args) {
-    const unsigned all = static_cast<unsigned>((a.sk + bm - 1) / bm), heads = static_cast<unsigned>(a.key_heads);
+    const unsigned all = static_cast<unsigned>((a.sk + bm - 1) / bm);
+    const unsigned heads = static_cast<unsigned>(a.key_heads * work.parts);
     const unsigned rising = static_cast<unsigned>(a.batch) * heads - work.falling;
     falls = number >= rising * all;
     // Blocks of `interleaved` heads, or of the rest, interleave: the same tile of keys of each head, then the next
@@ -126,19 +132,19 @@ template <class Policy, class T> struct GradientWalk {
                    of_all = first_head + in_heads % among;
     // Without an order, blocks that take longest with a causal mask come first.
     first_key = static_cast<int>(work.in_order && !falls ? all - 1 - place : place) * bm;
-    key_head = static_cast<int>(of_all % heads);
+    key_part = static_cast<int>(of_all % heads);
     batch = static_cast<int>(of_all / heads);
     const Keys queries = Meeting<Side::keys>::range(a, first_key, ::min(first_key + bm, a.sk) - 1);
     const bool any = queries.first < queries.last;
     first_tile = any ? queries.first / bn : 0;
     tiles = any ? (queries.last + bn - 1) / bn - first_tile : 0;
-    steps = tiles * a.group;
-    head = key_head * a.group;
+    steps = tiles * work.heads_of_part;
+    head = key_part * work.heads_of_part;
     tile = begin();
   }
   // Makes the state warp-uniform in a form that the compiler recognizes: it need not keep a copy per thread.
   __device__ __forceinline__ void share() {
-    for (int* number : {&batch, &key_head, &first_key, &first_tile, &tiles, &steps, &falls, &tile, &head})
+    for (int* number : {&batch, &key_part, &first_key, &first_tile, &tiles, &steps, &falls, &tile, &head})
       *number = __shfl_sync(~0u, *number, 0);
   }
   __device__ __forceinline__ void next() {
@@ -146,6 +152,12 @@ template <class Policy, class T> struct GradientWalk {
     if (tile >= first_tile && tile < first_tile + tiles) return;
     tile = begin();
     ++head;
+  }
+  // Key head of the current head.
+  __device__ __forceinline__ int key_head() const { return head / a.group; }
+  // Row of the block's first key in partial dK and dV.
+  __device__ __forceinline__ std::int64_t partial_row(const GradientWork& work) const {
+    return (std::int64_t{batch} * a.key_heads * work.parts + key_part) * a.sk + first_key;
   }
   __device__ __forceinline__ int begin() const { return falls ? first_tile + tiles - 1 : first_tile; }
   __device__ __forceinline__ int first_query() const { return tile * bn; }
@@ -350,6 +362,20 @@ template <class Policy, class T, bool AsIs> class GradientSteps {
         *reinterpret_cast<unsigned*>(to + place) =
             tile::pack_pair<T>(sums[4 * n + 2 * r] * scale, sums[4 * n + 2 * r + 1] * scale);
       }
+  }
+  // Stores sums in float32 to the block's first `rows` rows in global memory, [rows][Width].
+  template <int Width, int Sums>
+  __device__ __forceinline__ void store_partial_rows(float* to, const float (&sums)[Sums], float scale,
+                                                     int rows) const {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const int at = first_ + row(r);
+      if (at >= rows) continue;
+#pragma unroll
+      for (int n = 0; n < Sums / 4; ++n)
+        simt::store_global(to + at * Width + pair(n),
+                           simt::vec<float, 2>{sums[4 * n + 2 * r] * scale, sums[4 * n + 2 * r + 1] * scale});
+    }
   }
   // value(query, column): of dO, 0 if out of range. Adds NaN and infinite values to the keys that meet their queries,
   // meets(r, query); those already in the products are added once more, which changes nothing.

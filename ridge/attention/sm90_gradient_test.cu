@@ -6,12 +6,14 @@
 namespace ridge::attention_detail {
 namespace {
 
-void check(const std::string& variant, const std::string& text, void (*spoil)(Inputs&) = nullptr, int sms = 132) {
+// parts: of a group of heads; 0: as planned.
+void check(const std::string& variant, const std::string& text, void (*spoil)(Inputs&) = nullptr, int sms = 132,
+           int parts = 0) {
   const auto launch = [](const Call& call) {
     return call.problem.dtype == f16 ? launch_row<WgmmaGradientRows<half>>(call)
                                      : launch_row<WgmmaGradientRows<bfloat16>>(call);
   };
-  check_gradient(variant, text, launch, spoil, sms);
+  check_gradient(variant, text, launch, spoil, sms, parts);
 }
 
 constexpr const char *narrow = "wgmma_gradient_64", *wide = "wgmma_gradient_128", *widest = "wgmma_gradient_256";
@@ -100,6 +102,39 @@ TEST(AttentionGradientsOnHopper, LastHeadsFall) {
     check(widest, "bf16:b=2,hq=2,hkv=1,sq=200,sk=150,d=136:causal", nullptr, sms);
   }
 }
+// each: numbers of parts
+void check_parts(const std::string& variant, const std::string& text, std::initializer_list<int> each, int sms = 132) {
+  for (const int parts : each) check(variant, text, nullptr, sms, parts);
+}
+TEST(AttentionGradientsOnHopper, GroupsInParts) {
+  check_parts(narrow, "bf16:b=1,hq=2,hkv=1,sq=256,sk=256,d=64", {1, 2});
+  check_parts(narrow, "f16:b=2,hq=12,hkv=2,sq=100,sk=201,d=40,dv=64:causal", {1, 2, 3, 6});
+  check_parts(narrow, "bf16:b=1,hq=4,hkv=1,sq=150,sk=131,d=64,dv=8:window=40,3:layout=bshd", {1, 2, 4});
+  check_parts(wide, "bf16:b=1,hq=6,hkv=2,sq=130,sk=129,d=96,dv=72:causal:layout=bshd", {1, 3});
+  check_parts(wide, "f16:b=2,hq=4,hkv=1,sq=70,sk=139,d=128", {1, 2, 4});
+  check_parts(widest, "bf16:b=2,hq=4,hkv=2,sq=70,sk=65,d=256:causal", {1, 2});
+  check_parts(widest, "f16:b=1,hq=6,hkv=1,sq=100,sk=131,d=192,dv=136:causal=lower_right", {1, 2, 3, 6});
+  check_parts(widest, "bf16:b=1,hq=3,hkv=1,sq=70,sk=67,d=136,dv=256:window=30,4", {1, 3});
+}
+TEST(AttentionGradientsOnHopper, PartsMeetWhatGroupsDo) {
+  const struct {
+    const char *type, *more;
+  } cases[] = {{"f16", ":softcap=3:causal"},       {"bf16", ":scale=-0.3"}, {"f16", ":causal:fill=nan"},
+               {"bf16", ":window=30,4:fill=inf"},  {"f16", ":fill=far"},    {"bf16", ":causal:fill=far"},
+               {"f16", ":nondeterministic:causal"}};
+  for (const char* row : {narrow, wide, widest}) {
+    for (const auto& [type, more] : cases)
+      check_parts(row, std::string(type) + ":b=1,hq=4,hkv=2,sq=72,sk=133,d=32" + more, {1, 2});
+    check_parts(row, "bf16:b=1,hq=2,hkv=1,sq=300,sk=70,d=16:causal=lower_right", {2});  // blocks without queries
+  }
+}
+TEST(AttentionGradientsOnHopper, PartsKeepAnOrder) {
+  for (const int sms : {2, 7}) {
+    check_parts(narrow, "bf16:b=2,hq=4,hkv=2,sq=260,sk=260,d=64:causal", {2}, sms);
+    check_parts(wide, "f16:b=1,hq=6,hkv=2,sq=200,sk=300,d=128:causal=lower_right", {3}, sms);
+    check_parts(widest, "bf16:b=1,hq=4,hkv=1,sq=200,sk=150,d=136:causal", {2, 4}, sms);
+  }
+}
 // Masks loaded directly; copied: boolean ones, rows not aligned to 16 bytes, and rows that all queries share.
 TEST(AttentionGradientsOnHopper, MaskTensors) {
   const struct {
@@ -122,6 +157,10 @@ TEST(AttentionGradientsOnHopper, MaskTensors) {
     }
     for (const char* more : {":scale=0", ":fill=nan", ":fill=inf", ":softcap=1.5", ":fill=denormal"})
       check(row, text("f16", 1, "mask=1", more));
+    for (const char* more : {"", ":causal", ":window=40,3:fill=nan", ":fill=far", ":nondeterministic"}) {
+      check_parts(row, text("bf16", 2, "mask=2", more), {1, 2});
+      check_parts(row, text("f16", 1, "mask=1,mh=2", more), {1, 2});
+    }
     const std::string heads = std::string(":b=1,hq=1,hkv=1,"), columns = std::string(",d=") + d;
     for (const char* size_of : {"sq=1,sk=1", "sq=1,sk=300", "sq=129,sk=1", "sq=65,sk=63", "sq=63,sk=129"})
       check(row, "f16" + heads + size_of + columns + ",mask=1");

@@ -151,6 +151,12 @@ template <class Policy, class T, bool AsIs> class GradientDv : public GradientSt
     for (int h = 0; h < c.dv / half_columns; ++h)
       this->template store_rows<half_columns>(to + mma_tile_bytes(c.bm, h * half_columns), dv_[h], 1);
   }
+  // Stores dV of the block's heads in float32 to the first `rows` of the block's rows in global memory.
+  __device__ __forceinline__ void store_partial_dv(float* to, int rows) const {
+#pragma unroll
+    for (int h = 0; h < c.dv / half_columns; ++h)
+      this->template store_partial_rows<c.dv>(to + h * half_columns, dv_[h], 1, rows);
+  }
 
  private:
   float s_[c.bn / 2];  // accumulators of wgmma
@@ -204,6 +210,13 @@ template <class Policy, class T> class GradientDk : public GradientSteps<Policy,
 #pragma unroll
     for (int h = 0; h < c.d / half_columns; ++h)
       this->template store_rows<half_columns>(to + mma_tile_bytes(c.bm, h * half_columns), dk_[h], scale);
+  }
+  // Stores dK of the block's heads in float32 to the first `rows` of the block's rows in global memory.
+  __device__ __forceinline__ void store_partial_dk(float* to, float scale, int rows) {
+    this->warp_ = tile::sm90::warp_of_warpgroup();
+#pragma unroll
+    for (int h = 0; h < c.d / half_columns; ++h)
+      this->template store_partial_rows<c.d>(to + h * half_columns, dk_[h], scale, rows);
   }
 
  private:
@@ -344,8 +357,9 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
           sm90::copy_bulk(stage_stats(at.stage), work.stats + walk.place(work) * c.bn, K::stats_bytes,
                           sync.full_q + at.stage);
           if (step == 0) {
-            load_panels<c.bm, c.d>(&maps.k, shared, &sync.full_k, walk.first_key, walk.key_head, walk.batch);
-            load_panels<c.bm, c.dv>(&maps.v, shared + K::v_at, &sync.full_v, walk.first_key, walk.key_head, walk.batch);
+            load_panels<c.bm, c.d>(&maps.k, shared, &sync.full_k, walk.first_key, walk.key_head(), walk.batch);
+            load_panels<c.bm, c.dv>(&maps.v, shared + K::v_at, &sync.full_v, walk.first_key, walk.key_head(),
+                                    walk.batch);
           }
           if constexpr (c.masks) {
             sm90::wait(&sync.empty_mask, parity_of_mask(step) ^ 1);
@@ -476,13 +490,17 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
         }
       }
       sm90::named_barrier_sync<256>(K::both);  // V has been read
+      if (work.parts > 1) {
+        m.store_partial_dv(work.partial_v + walk.partial_row(work) * c.dv, a.sk - walk.first_key);
+        return;
+      }
       m.store_dv(shared + K::v_at);
       sm90::fence_shared_for_copies();
       sm90::sync_warpgroup(K::own);
       if (is_leader) {
         for (int p = 0; p < c.dv / panel; ++p)
           sm90::store(&maps.grad_v, shared + K::v_at + mma_tile_bytes(c.bm, p * panel), p * panel, walk.first_key,
-                      walk.key_head, walk.batch);
+                      walk.key_part, walk.batch);  // a part is a whole group here
         sm90::commit_stores();
         sm90::wait_stores_read<0>();
       }
@@ -540,12 +558,16 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
       }
       sm90::named_barrier_arrive<256>(K::both);
       sm90::named_barrier_sync<256>(K::read_k);  // scores have read K before: their P is there
+      if (work.parts > 1) {
+        m.store_partial_dk(work.partial_k + walk.partial_row(work) * c.d, a.scale, a.sk - walk.first_key);
+        return;
+      }
       m.store_dk(shared, a.scale);
       sm90::fence_shared_for_copies();
       sm90::sync_warpgroup(K::own + 1);
       if (is_leader) {
         for (int p = 0; p < c.d / panel; ++p)
-          sm90::store(&maps.grad_k, shared + mma_tile_bytes(c.bm, p * panel), p * panel, walk.first_key, walk.key_head,
+          sm90::store(&maps.grad_k, shared + mma_tile_bytes(c.bm, p * panel), p * panel, walk.first_key, walk.key_part,
                       walk.batch);
         sm90::commit_stores();
         sm90::wait_stores_read<0>();

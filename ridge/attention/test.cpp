@@ -276,12 +276,14 @@ TEST(AttentionPlan, GradientsOnHopperSayWhatTheyTake) {
   const auto plan = plan_attention(p, *device_model("H200"), {.variant = "wgmma_gradient_64"});
   ASSERT_TRUE(plan.ok()) << plan.error().message();
   // Three tiles of 128 queries of 8 heads: dQ in float32, three floats per query, a word per tile; and one more word.
-  EXPECT_EQ(plan->workspace_bytes(), 3u * 8 * (128 * 64 * 4 + 128 * 12 + 4) + 4);
+  // dK and dV in float32, of each query head: groups are in two parts.
+  EXPECT_EQ(plan->splits, 2);
+  EXPECT_EQ(plan->workspace_bytes(), 3u * 8 * (128 * 64 * 4 + 128 * 12 + 4) + 4 + 8 * 200 * (64 + 64) * 4);
   AttentionProblem wide = p;
   wide.d = 200;
   const auto widest = plan_attention(wide, *device_model("H200"));
   ASSERT_TRUE(widest.ok()) << widest.error().message();
-  EXPECT_EQ(widest->workspace_bytes(), 5u * 8 * (64 * 256 * 4 + 64 * 12 + 2 * 4) + 4);
+  EXPECT_EQ(widest->workspace_bytes(), 5u * 8 * (64 * 256 * 4 + 64 * 12 + 2 * 4) + 4 + 8 * 200 * (256 + 256) * 4);
   const auto why = [&](AttentionProblem of, const char* device = "H200") {
     const auto refused = plan_attention(of, *device_model(device), {.variant = "wgmma_gradient_64"});
     return std::string(refused.error().message());
@@ -295,6 +297,36 @@ TEST(AttentionPlan, GradientsOnHopperSayWhatTheyTake) {
   EXPECT_NE(why(p, "A100").find("compute capability 9.0"), std::string::npos);
   p.rule.nondeterministic = true;
   EXPECT_NE(p.text().find("backward in any order"), std::string::npos);
+}
+
+// In blocks that each have all query heads of a key head, few key heads leave multiprocessors idle.
+TEST(AttentionPlan, GradientsOfFewKeyHeadsShareOutTheirGroups) {
+  const auto plan_of = [](const AttentionProblem& problem) {
+    auto plan = plan_attention(problem, *device_model("H200"));
+    EXPECT_TRUE(plan.ok()) << plan.error().message();
+    return *plan;
+  };
+  AttentionProblem p{.b = 1, .hq = 12, .hkv = 3, .sq = 3072, .sk = 3072, .d = 64, .dtype = bf16, .backward = true};
+  AttentionProblem qwen{.b = 1, .hq = 28, .hkv = 4, .sq = 4096, .sk = 4096, .d = 128, .dtype = bf16, .backward = true};
+  AttentionProblem many{.b = 8, .hq = 32, .hkv = 8, .sq = 4096, .sk = 4096, .d = 128, .dtype = bf16, .backward = true};
+  EXPECT_EQ(plan_of(many).splits, 1);
+  p.rule.right = qwen.rule.right = many.rule.right = 0;  // causal
+  EXPECT_EQ(plan_of(p).splits, 4);
+  EXPECT_EQ(plan_of(p).blocks, 72);  // of each part
+  EXPECT_EQ(plan_of(qwen).splits, 7);
+  EXPECT_EQ(plan_of(many).splits, 1);
+  DeviceInfo unknown = *device_model("H200");
+  unknown.fp16_tflops = 0;
+  EXPECT_EQ(plan_attention(p, unknown, {.variant = "wgmma_gradient_64"})->splits, 1);
+  for (auto size : {&AttentionProblem::b, &AttentionProblem::sq, &AttentionProblem::sk, &AttentionProblem::hq}) {
+    AttentionProblem empty = p;
+    empty.*size = 0;
+    EXPECT_EQ(plan_of(empty).splits, 1);
+  }
+  for (const std::int64_t heads : {0, 1, 12, 64}) {
+    p.hq = p.hkv = heads;
+    EXPECT_EQ(plan_of(p).splits, 1);
+  }
 }
 
 // Compares with finite differences of the sum of dO O, by definition and in double: the source of the oracle's
