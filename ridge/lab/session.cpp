@@ -9,9 +9,12 @@
 #include <ridge/simt/runtime/worker.hpp>
 #include <ridge/simt/trace/symbols.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -32,6 +35,9 @@ constexpr std::int64_t most_watched_threads = std::int64_t(1) << 18;
 // Launches of one line and one shape are watched this often: what comes first may differ (cold flags, first pivots).
 constexpr std::int64_t most_watched_launches = 2;
 
+// Whether the run's time is over: `ridge lab` says so by SIGTERM, and ends the program if it does not come to a launch.
+volatile std::sig_atomic_t is_over = 0;
+
 class Session {
  public:
   Session() {
@@ -42,6 +48,7 @@ class Session {
     name_threads_in_reports();
     if (std::FILE* file = open_notes()) std::fclose(file);  // there from now on, whatever happens
     is_tracing_ = simt::trace::available() && simt::trace::start().ok();
+    if (std::getenv("RIDGE_LAB_REPORT")) std::signal(SIGTERM, [](int) { is_over = 1; });
   }
 
   // The report, where somebody waits for it. Static objects of the program may have been destroyed by now; ours are
@@ -93,6 +100,7 @@ class Session {
   }
 
   void launch(const LaunchSite& site, const simt::Config& config, const simt::detail::Entry& entry) {
+    if (is_over) end_with_report();
     if (peek_sticky()) return;  // a device that has failed does nothing more
     Record& record = record_of(site, config);
     ++record.launches;
@@ -122,6 +130,13 @@ class Session {
   }
 
  private:
+  // Between launches all that was recorded is whole.
+  [[noreturn]] void end_with_report() {
+    finish();
+    std::fflush(nullptr);
+    _exit(128 + SIGTERM);
+  }
+
   // What the kernel's own threads have launched, and what these launch in turn.
   void run_launched() {
     std::vector<std::function<void()>> launches;

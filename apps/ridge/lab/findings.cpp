@@ -101,7 +101,8 @@ class Collector {
   }
 
   void bad_address(std::size_t from) {
-    std::string_view kind = lines_[from].substr(lines_[from].find("AddressSanitizer: ") + 18);
+    std::string_view kind = lines_[from];
+    kind.remove_prefix(kind.find("AddressSanitizer: ") + 18);
     kind = kind.substr(0, kind.find(' '));
     std::string sentence, where, thread;
     std::optional<Place> at, allocated;

@@ -124,6 +124,7 @@ void print_launches(const Report& report) {
   if (report.run.is_null()) return;
   say("{}\n", summary_text(report));
   for (const Json& launch : report.run["launches"]) print_launch(launch);
+  if (!report.is_whole) return;  // a program that was stopped had not come to free it
   for (const Json& leak : report.run["leaks"])
     say("\nnever freed: {} that {} gave at {}\n", bytes_text(leak["bytes"].get<double>()),
         leak["call"].get<std::string>(), place_text(leak));

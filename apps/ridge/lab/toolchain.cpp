@@ -147,9 +147,12 @@ Command link_command(const Toolchain& tools, Mode mode, const fs::path& folder) 
   const std::string program = (folder / name(mode)).string();
   // The runtime comes before the program, and whole: so its static objects are made before the program's, which may
   // call it, and destroyed after them.
-  Command command{tools.compiler, "-Wl,--whole-archive",
-                  (tools.archives / fmt::format("libridge_lab_{}.a", name(mode))).string(), "-Wl,--no-whole-archive",
-                  program + ".o"};
+  Command command{tools.compiler,
+                  "-Wl,--whole-archive",
+                  (tools.archives / fmt::format("libridge_lab_{}.a", name(mode))).string(),
+                  "-Wl,--no-whole-archive",
+                  program + ".o",
+                  "-Wl,-z,norelro"};  // else shared variables aligned to more than a page are not loaded
   append(command, lines_of((tools.archives / name(mode)).string() + ".link"));
   append(command, {"-pthread", "-ldl", "-o", program});
   return command;
@@ -305,14 +308,18 @@ void end_on_signal() {
   if (remover > 0) waitpid(remover, nullptr, 0);
 }
 
-// Waits for a run, which gets its input meanwhile, and ends it where it takes too long.
+// Waits for a run, which gets its input meanwhile, and ends it where it takes too long: by SIGTERM, so that it writes its
+// report at its next launch; then by force.
 static int wait_for_run(pid_t child, StandardInput& input, double seconds, bool& timed_out) {
   int status = 0;
   const auto begin = std::chrono::steady_clock::now();
   while (waitpid(child, &status, seconds > 0 || input.is_fed() ? WNOHANG : 0) == 0) {
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-    if (seconds > 0 && passed.count() > seconds) {
+    constexpr double patience = 5;  // seconds, for a launch that is under way and for the report
+    if (seconds > 0 && passed.count() > seconds && !timed_out) {
       timed_out = true;
+      kill(child, SIGTERM);
+    } else if (timed_out && passed.count() > seconds + patience) {
       kill(child, SIGKILL);
       waitpid(child, &status, 0);
       break;

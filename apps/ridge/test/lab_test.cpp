@@ -103,6 +103,15 @@ TEST_F(CliLab, WhatWasFoundSurvivesAnAbort) {
       << ended.out;
 }
 
+TEST_F(CliLab, ARunThatIsStoppedReportsWhatItHasSeen) {
+  const auto done = study("endless.cu", {"--trace", "--seconds", "3"});
+  EXPECT_EQ(done.code, 1);
+  EXPECT_TRUE(contains(done.out, "endless.cu:12 twice  grid (4096), block (256), ")) << done.out << done.err;
+  EXPECT_TRUE(contains(done.out, "us each, bound by ")) << done.out;
+  EXPECT_TRUE(contains(done.out, "trace: stopped after 3 s (--seconds)\n")) << done.out;
+  EXPECT_FALSE(contains(done.out, "never freed")) << done.out;  // it had not come to it
+}
+
 TEST_F(CliLab, EveryRunReadsTheSameInput) {
   std::string numbers;
   for (int i = 1; i <= 1000; ++i) numbers += std::to_string(i) + "\n";
