@@ -308,8 +308,8 @@ void end_on_signal() {
   if (remover > 0) waitpid(remover, nullptr, 0);
 }
 
-// Waits for a run, which gets its input meanwhile, and ends it where it takes too long: by SIGTERM, so that it writes its
-// report at its next launch; then by force.
+// Waits for a run, which gets its input meanwhile, and ends it where it takes too long: by SIGTERM, so that it writes
+// its report at its next launch; then by force.
 static int wait_for_run(pid_t child, StandardInput& input, double seconds, bool& timed_out) {
   int status = 0;
   const auto begin = std::chrono::steady_clock::now();
