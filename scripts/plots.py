@@ -133,7 +133,9 @@ def load():
     newest = {}
     for path in sorted(RESULTS.glob("*.json")):
         results = json.loads(path.read_text())
-        for m in results.get("measurements", []) if isinstance(results, dict) else []:  # a list is of whole models
+        if isinstance(results, list) or "seed" in results:  # of whole models, and of problems at random
+            continue
+        for m in results.get("measurements", []):
             if m.get("chosen") and not m.get("error") and m.get("us") and "variant=" not in m["case"]:
                 case, rank = Case(m["case"]), (bool(m.get("peers")), results.get("date", ""))
                 known = case.column, case.title, case.label
