@@ -143,7 +143,7 @@ TEST(AttentionGradientsOnHopper, MaskTensors) {
               {"wgmma_gradient_128_mask", "104", "hq=2,hkv=1,sq=70,sk=136"},
               {"wgmma_gradient_256_mask", "136", "hq=2,hkv=1,sq=70,sk=72"}};
   for (const auto& [row, d, size] : rows) {
-    const auto text = [&](const char* type, int batch, const char* mask, const char* more = "") {
+    const auto text = [&, size = size, d = d](const char* type, int batch, const char* mask, const char* more = "") {
       return std::string(type) + ":b=" + std::to_string(batch) + "," + size + ",d=" + d + "," + mask + more;
     };
     for (const char* mask : {"mask=2", "mask=2,mh=2,mb=2", "mask=1,mh=2", "mask=1,mb=2,mq=1", "mask=2,mq=1"})
