@@ -227,9 +227,7 @@ inline double clocks_of(const Variant& row, const AttentionProblem& p, const Pro
   return rate > 0 ? scores * products.columns / (rate * row.efficiency) : scores * products.columns;
 }
 
-// Adds the overhead of a kernel with little work, beyond a launch: its code is fetched from memory piece by piece.
-// Measured on an H100 with cold caches.
-inline void add_code(roofline::Kernel& k, double us) { k.serial_us += us; }
+// Families' add_code() was measured on an H100 with cold caches.
 
 // Start of a family's model: tiles of queries, each of which goes through its split of the keys.
 inline roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p, const Footprint& launch,

@@ -104,7 +104,7 @@ template <class Policy, class T, int Warp> static Status launch(const Call& call
   const auto forward = [&](auto kernel) {
     return simt::launch(launch_config(call, Warp), kernel, forward_of<T>(call));
   };
-  const bool scaled = p.norm == Norm::rms && !p.beta;
+  const bool scaled = is_scaled(p);
   if (p.added)
     return scaled ? forward(norm_even<Policy, Team, T, true, true>) : forward(norm_even<Policy, Team, T, true, false>);
   return scaled ? forward(norm_even<Policy, Team, T, false, true>) : forward(norm_even<Policy, Team, T, false, false>);

@@ -31,6 +31,9 @@ inline double row_bytes(const NormProblem& p) {
 inline double elements(const NormProblem& p) { return static_cast<double>(p.rows) * static_cast<double>(p.cols); }
 inline int tensors_kept(const NormProblem& p) { return p.backward ? 2 : 1; }  // x; x and dy
 
+// Whether y is x times a factor of the row and one of the column, or dx and dgamma are of such a y.
+inline bool is_scaled(const NormProblem& p) { return p.norm == Norm::rms && !(p.backward ? p.dbeta : p.beta); }
+
 // Whole vectors of a row that starts on a boundary, the most of any row.
 inline std::int64_t vectors(const NormProblem& p) { return p.cols / (vector_bytes / element_bytes(p)); }
 
@@ -139,10 +142,8 @@ inline roofline::Kernel kernel_of(const Footprint& launch, const NormProblem& p)
   return k;
 }
 
-// Code is loaded at its first execution on a multiprocessor (docs/decisions.md, 44). What that adds to a launch beyond
-// the families with the least code: measured on an H200 with few rows, after other code had run
-// (bench/results/h200/norm_variants.json).
-inline void add_code(roofline::Kernel& k, double us) { k.serial_us += us; }
+// Families' add_code() says what code adds to a launch beyond the families with the least of it: measured on an H200
+// with few rows, after other code had run (bench/results/h200/norm_variants.json).
 
 // Adds the bytes of rows that are read again, `times` times: from the L1 cache, the L2 cache or memory, the first in
 // which the rows in flight fit.

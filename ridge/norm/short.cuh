@@ -50,25 +50,25 @@ __global__ void __launch_bounds__(Policy::config.threads) norm_short(AlignedForw
   Packed vector[R][K];
 #pragma unroll
   for (int t = 0; t < R; ++t) {
-    const T* x = a.x + row_of(t) * a.pitch_x + at;
+    const T* x = a.x.row(row_of(t)) + at;
 #pragma unroll
     for (int k = 0; k < K; ++k)
       vector[t][k] = row_of(t) < a.rows && has(k) ? tile::load_packed(x + k * step) : Packed{};
   }
-  const bool aligned = tile::on_vectors(a.gamma, 0) && (Scaled || tile::on_vectors(a.beta, 0));
+  const bool on_vectors = tile::on_vectors(a.gamma, 0) && (Scaled || tile::on_vectors(a.beta, 0));
   Affine<T> affine[K];
 #pragma unroll
   for (int k = 0; k < K; ++k) {
     affine[k] = {tile::packed_fill<T>(1), tile::packed_fill<T>(0)};
-    if (aligned && a.gamma && has(k)) affine[k].gamma = tile::load_packed(a.gamma + at + k * step);
-    if (!Scaled && aligned && a.beta && has(k)) affine[k].beta = tile::load_packed(a.beta + at + k * step);
+    if (on_vectors && a.gamma && has(k)) affine[k].gamma = tile::load_packed(a.gamma + at + k * step);
+    if (!Scaled && on_vectors && a.beta && has(k)) affine[k].beta = tile::load_packed(a.beta + at + k * step);
   }
   if constexpr (Added) {
 #pragma unroll
     for (int t = 0; t < R; ++t) {
       if (row_of(t) >= a.rows) continue;
-      const T* residual = a.residual + row_of(t) * a.pitch_residual + at;
-      T* sum = a.sum + row_of(t) * a.pitch_sum + at;
+      const T* residual = a.residual.row(row_of(t)) + at;
+      T* sum = a.sum.row(row_of(t)) + at;
       Packed other[K];
 #pragma unroll
       for (int k = 0; k < K; ++k) other[k] = has(k) ? tile::load_packed(residual + k * step) : Packed{};
@@ -88,41 +88,42 @@ __global__ void __launch_bounds__(Policy::config.threads) norm_short(AlignedForw
     for (int k = 0; k < K; ++k) for_elements<T>(vector[t][k], [&](float e, int) { s[t].add(e); });
   }
   Statistics<float> normalised[R];
-  bool far[R], any_far = false;
+  bool any_far = false;
 #pragma unroll
   for (int t = 0; t < R; ++t) {
     s[t] = together.reduce(s[t], plus<Sums>);
+    bool far;
     if constexpr (Scaled) {
       const float divisor = multiply_add(s[t].squares, per_column, a.eps);
-      far[t] = !is_ordinary(divisor);
+      far = !is_ordinary(divisor);
       normalised[t] = {0, 0, reciprocal_root(divisor)};
     } else {
       const Spread<float> spread = Spread<float>::of(s[t], a.rms ? 0.0f : per_column);
-      far[t] = spread.far(s[t]) || !is_ordinary(spread.divisor(per_column, a.eps));
+      far = spread.far(s[t]) || !is_ordinary(spread.divisor(per_column, a.eps));
       normalised[t] = spread.statistics(0, per_column, a.eps);
     }
-    any_far = any_far || (far[t] && row_of(t) < a.rows);
+    any_far = any_far || (far && row_of(t) < a.rows);
   }
 
   // ---- finish
-  if (simt::tiles<Team::warp>().any(any_far) || !aligned) {  // the whole warp takes the same branch
-    simt::tiles<Team::warp>().sync();                        // a row's first element is another lane's
+  if (simt::tiles<Team::warp>().any(any_far) || !on_vectors) {  // the whole warp takes the same branch
+    simt::tiles<Team::warp>().sync();                           // a row's first element is another lane's
     typename Lanes::template Scratch<Differences<float>> none[2];
     WideScratch<Lanes> none_wide;
 #pragma unroll 1
     for (std::int64_t row = first; row < first + c.rows * R; row += c.rows) {
       const bool exists = row < a.rows;
-      const T* x = Added ? a.sum + (exists ? row : 0) * a.pitch_sum : a.x + (exists ? row : 0) * a.pitch_x;
-      norm_aligned_rarely<Lanes, T>(
-          {x, a.y + (exists ? row : 0) * a.pitch_y, a.gamma, a.beta, exists ? cols : 0, a.eps, a.rms}, {}, true, none,
-          none_wide);
+      const std::int64_t known = exists ? row : 0;
+      const T* x = Added ? a.sum.row(known) : a.x.row(known);
+      norm_aligned_rarely<Lanes, T>({x, a.y.row(known), a.gamma, a.beta, exists ? cols : 0, a.eps, a.rms}, {}, true,
+                                    none, none_wide);
     }
     return;
   }
 #pragma unroll
   for (int t = 0; t < R; ++t) {
     if (row_of(t) >= a.rows) break;
-    T* y = a.y + row_of(t) * a.pitch_y + at;
+    T* y = a.y.row(row_of(t)) + at;
 #pragma unroll
     for (int k = 0; k < K; ++k)
       if (has(k))
@@ -185,8 +186,8 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
     Packed vector_x[K], vector_dy[K];
 #pragma unroll
     for (int k = 0; k < K; ++k) {
-      vector_x[k] = exists && has(k) ? tile::load_packed(a.x + row * a.pitch_x + at + k * step) : Packed{};
-      vector_dy[k] = exists && has(k) ? tile::load_packed(a.dy + row * a.pitch_dy + at + k * step) : Packed{};
+      vector_x[k] = exists && has(k) ? tile::load_packed(a.x.row(row) + at + k * step) : Packed{};
+      vector_dy[k] = exists && has(k) ? tile::load_packed(a.dy.row(row) + at + k * step) : Packed{};
     }
     // Calls f(k, x, dy, gamma) for each vector.
     const auto for_vectors = [&](auto&& f) {
@@ -225,8 +226,8 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
     }
     if (warp.any(exists && !is_ordinary(divisor))) {
       const std::int64_t known = exists ? row : 0;
-      gradient = wide_gradient_alone<Team::lanes>(a.x + known * a.pitch_x, a.dy + known * a.pitch_dy, a.gamma,
-                                                  exists ? a.cols : 0, a.eps, rms);
+      gradient =
+          wide_gradient_alone<Team::lanes>(a.x.row(known), a.dy.row(known), a.gamma, exists ? a.cols : 0, a.eps, rms);
     }
 
     // ---- finish
@@ -234,7 +235,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
     for_vectors([&](int k, const Floats& x, const Floats& dy, const Floats& gamma) {
       if (!has(k)) return;
       Floats dx{};
-      if (a.dsum) dx = tile::unpack_floats<T>(tile::load_packed(a.dsum + row * a.pitch_dsum + at + k * step));
+      if (a.dsum.data) dx = tile::unpack_floats<T>(tile::load_packed(a.dsum.row(row) + at + k * step));
 #pragma unroll
       for (int v = 0; v < V; ++v) {
         const float n = Scaled ? x[v] * gradient.normalised.scale : gradient.normalised(x[v]);
@@ -242,7 +243,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
         sum_gamma[k][v] = fmaf(dy[v], n, sum_gamma[k][v]);
         if constexpr (!Scaled) sum_beta[k][v] += dy[v];
       }
-      tile::store_packed(a.dx + row * a.pitch_dx + at + k * step, tile::pack_floats<T>(dx));
+      tile::store_packed(a.dx.row(row) + at + k * step, tile::pack_floats<T>(dx));
     });
   }
   if (!to.wanted()) return;
@@ -274,16 +275,14 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
 
 namespace short_rows {
 
-inline bool is_scaled(const NormProblem& p) { return p.norm == Norm::rms && !(p.backward ? p.dbeta : p.beta); }
-
 template <class Policy, class T, int Warp> static Status launch(const Call& call) {
   using Team = TeamOf<Policy, Warp>;
   const NormProblem& p = call.plan.problem;
   const auto forward = [&](auto kernel) {
     const simt::Config at = launch_config(call, Warp);
     if constexpr (Policy::config.dependent_launch)
-      return tile::launch_dependent(call.plan.device.cc, at, kernel, AlignedForward<T>(forward_of<T>(call)));
-    else return simt::launch(at, kernel, AlignedForward<T>(forward_of<T>(call)));
+      return tile::launch_dependent(call.plan.device.cc, at, kernel, aligned(forward_of<T>(call)));
+    else return simt::launch(at, kernel, aligned(forward_of<T>(call)));
   };
   if (p.added)
     return is_scaled(p) ? forward(norm_short<Policy, Team, T, true, true>)
@@ -296,9 +295,9 @@ template <class Policy, class T, int Warp> static Status launch_gradient(const C
   using Team = TeamOf<Policy, Warp>;
   const simt::Config at = launch_config(call, Warp);
   if (is_scaled(call.plan.problem))
-    return simt::launch(at, norm_short_gradient<Policy, Team, T, true>, AlignedBackward<T>(backward_of<T>(call)),
+    return simt::launch(at, norm_short_gradient<Policy, Team, T, true>, aligned(backward_of<T>(call)),
                         sums_output<T>(call));
-  return simt::launch(at, norm_short_gradient<Policy, Team, T, false>, AlignedBackward<T>(backward_of<T>(call)),
+  return simt::launch(at, norm_short_gradient<Policy, Team, T, false>, aligned(backward_of<T>(call)),
                       sums_output<T>(call));
 }
 

@@ -42,8 +42,7 @@ inline roofline::Kernel model(const Variant& row, const NormProblem& p, const De
     k.trips = iterations;
     k.trip_bytes = row_bytes(p) * c.rows * tensors_kept(p);
     // Where the mean is not needed there are fewer sums. Three vectors with all sums spill registers.
-    const bool scaled = p.norm == Norm::rms && !p.dbeta;
-    const double sums = scaled ? 1 : c.in_registers >= 3 && bytes == 2 ? 4 : 1.4;
+    const double sums = is_scaled(p) ? 1 : c.in_registers >= 3 && bytes == 2 ? 4 : 1.4;
     k.block_us = (bytes == 2 ? 1.5 : 1.0) * sums * iterations;
   } else {
     k.trip_bytes = row_bytes(p) * static_cast<double>(rows_per_block(c));

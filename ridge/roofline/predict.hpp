@@ -28,6 +28,10 @@ struct Kernel {
   double overlap = 3;
 };
 
+// Adds what a kernel takes beyond a launch until its code is there: it is loaded at its first execution on a
+// multiprocessor, piece by piece (docs/decisions.md, 44).
+inline void add_code(Kernel& k, double us) { k.serial_us += us; }
+
 struct Prediction {
   double us = 0;
   // us = launch + norm(memory, cache, latency, arithmetic) + tail + serial, in the norm of Kernel::overlap

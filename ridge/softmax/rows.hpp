@@ -79,10 +79,8 @@ inline roofline::Kernel kernel_of(const Variant& row, const Footprint& launch, c
   return k;
 }
 
-// Code is loaded at its first execution on a multiprocessor (docs/decisions.md, 44). What that adds to a launch beyond
-// the families with the least code: measured on an H200 with few rows, after other code had run
-// (bench/results/h200/softmax_variants.json).
-inline void add_code(roofline::Kernel& k, double us) { k.serial_us += us; }
+// Families' add_code() says what code adds to a launch beyond the families with the least of it: measured on an H200
+// with few rows, after other code had run (bench/results/h200/softmax_variants.json).
 
 // Adds the bytes that are read again, `times` times: from the L2 cache if the bytes in flight on the device fit there,
 // else from memory.
