@@ -525,6 +525,46 @@ def conv2d(dtype, rng):
         yield Case((x, w, bias), options | {"epilogue": "bias+relu"}, (want,), (bound,))
 
 
+def conv1d(dtype, rng):
+    for stride, pad, dilation in [(1, 1, 1), (2, 0, 1), (1, 3, 2)]:
+        x, w, bias = make(rng, dtype, 2, 4, 13), make(rng, dtype, 5, 4, 3), make(rng, dtype, 5)
+
+        def sums(x, w, stride=stride, pad=pad, dilation=dilation):
+            padded = np.pad(x, ((0, 0), (0, 0), (pad, pad)))
+            view = np.lib.stride_tricks.sliding_window_view(padded, 2 * dilation + 1, 2)[:, :, ::stride, ::dilation]
+            return np.einsum("ncia,kca->nki", view, w)
+
+        options = {"stride": stride, "pad": pad, "dilation": dilation, "epilogue": "bias+relu"}
+        want, magnitude = sums(double(x), double(w)), sums(np.abs(double(x)), np.abs(double(w)))
+        bound = (w[0].size + 8) * computed_in(dtype) * (magnitude + np.abs(double(bias))[:, None])
+        yield Case((x, w, bias), options, (np.maximum(want + double(bias)[:, None], 0),), (bound,))
+
+
+def transposed(axes):
+    """Each element of x, times a filter, is added where its window lies."""
+
+    def cases(dtype, rng):
+        for stride, pad, more in [(1, 1, 0), (2, 0, 1), (3, 1, 2)]:
+            x, w = make(rng, dtype, 2, 3, *(5, 4)[:axes]), make(rng, dtype, 3, 4, *(3, 2)[:axes])
+            bias = make(rng, dtype, 4)
+
+            def sums(x, w, stride=stride, pad=pad, more=more):
+                sides = [(side - 1) * stride + taps + more for side, taps in zip(x.shape[2:], w.shape[2:])]
+                y = np.zeros((len(x), w.shape[1], *sides))
+                for at in np.ndindex(*x.shape[2:]):
+                    window = tuple(slice(i * stride, i * stride + taps) for i, taps in zip(at, w.shape[2:]))
+                    y[(..., *window)] += np.tensordot(x[(..., *at)], w, 1)
+                return y[(..., *(slice(pad, side - pad) for side in sides))]
+
+            options = {"stride": stride, "pad": pad, "output_pad": more, "epilogue": "bias"}
+            of_channel = double(bias).reshape(-1, *[1] * axes)
+            want, magnitude = sums(double(x), double(w)), sums(np.abs(double(x)), np.abs(double(w)))
+            bound = (w[:, 0].size + 8) * computed_in(dtype) * (magnitude + np.abs(of_channel))
+            yield Case((x, w, bias), options, (want + of_channel,), (bound,))
+
+    return cases
+
+
 # ---- boxes -----------------------------------------------------------------------------------------------------------
 
 
@@ -827,7 +867,10 @@ OPERATORS = {
     "group_norm": group_norm,
     "window_sum": window_sum,
     "dwconv": dwconv,
+    "conv1d": conv1d,
     "conv2d": conv2d,
+    "conv_transpose1d": transposed(1),
+    "conv_transpose2d": transposed(2),
     "nms": nms,
     "embedding": embedding,
     "embedding_norm": embedding_norm,

@@ -104,25 +104,37 @@ def test_gradient(op, inputs, options):
 
 
 # Operators that do not take float64: in float32, beside PyTorch's formula in float64.
-def _conv2d(
-    x, w, bias=None, residual=None, *, stride="1", pad="0", dilation="1", groups="1", layout="nchw", epilogue=""
-):
-    if layout == "nhwc":
-        x, w = x.permute(0, 3, 1, 2), w.permute(0, 3, 1, 2)
-    pairs = [[int(n) for n in text.split(",")] for text in (stride, dilation, pad)]
-    strides, dilations, pads = (pair * 2 if len(pair) == 1 else pair for pair in pairs)
-    top, left, bottom, right = pads * (4 // len(pads))
-    x = torch.nn.functional.pad(x, (left, right, top, bottom))
-    y = torch.nn.functional.conv2d(x, w, None, strides, 0, dilations, int(groups))
-    y = y.permute(0, 2, 3, 1) if layout == "nhwc" else y
-    for part in filter(None, epilogue.split("+")):
-        if part == "bias":
-            y = y + (bias if layout == "nhwc" else bias[:, None, None])
-        elif part == "residual":
-            y = y + residual
-        else:
-            y = getattr(torch.nn.functional, part)(y)
-    return y
+def _convolution(name):
+    """F.conv1d and its like, and the epilogue. Padding is by hand: PyTorch's is the same on both sides."""
+    axes, transposed = int(name[-2]), "transpose" in name
+
+    def function(x, w, bias=None, residual=None, *, layout=None, epilogue="", groups="1", **sizes):
+        last = (layout or "").endswith("c")
+        if last:
+            x, w = x.movedim(-1, 1), w.movedim(-1, 1)
+        numbers = {key: [int(n) for n in text.split(",")] for key, text in sizes.items()}
+        pads = numbers.pop("pad", [0])
+        pads = pads * (axes // len(pads)) if len(pads) <= axes else pads
+        before, after = pads[:axes], pads[-axes:]
+        if not transposed:
+            sides = [side for pair in zip(before[::-1], after[::-1]) for side in pair]
+            x = torch.nn.functional.pad(x, sides)
+        if "output_pad" in numbers:
+            numbers["output_padding"] = numbers.pop("output_pad")
+        y = getattr(torch.nn.functional, name)(x, w, None, groups=int(groups), **numbers)
+        if transposed:
+            y = y[(..., *(slice(first, side - end) for first, end, side in zip(before, after, y.shape[2:])))]
+        y = y.movedim(1, -1) if last else y
+        for part in filter(None, epilogue.split("+")):
+            if part == "bias":
+                y = y + (bias if last else bias.view(-1, *[1] * axes))
+            elif part == "residual":
+                y = y + residual
+            else:
+                y = getattr(torch.nn.functional, part)(y)
+        return y
+
+    return function
 
 
 def _in_nchw(function):
@@ -272,7 +284,7 @@ def _upsample(x, *, size=None, scale=None, mode="nearest", align_corners=False, 
 
 
 IN_FLOAT32 = {
-    "conv2d": _conv2d,
+    **{name: _convolution(name) for name in ("conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d")},
     "dwconv": _dwconv,
     "max_pool2d": _max_pool2d,
     "avg_pool2d": _avg_pool2d,

@@ -129,6 +129,33 @@ def test_images(function, expected, last):
     assert found[0] == expected, found
 
 
+@pytest.mark.parametrize(
+    "function, expected",
+    [
+        (lambda x, w: F.gelu(F.conv1d(x, w, padding=1)), ["conv1d+gelu"]),
+        (lambda x, w: F.conv1d(x, w, stride=2, dilation=2) * 2, ["conv1d"]),
+        (lambda x, w: F.conv1d(x, w, padding="same"), []),
+        (lambda x, w: F.relu(F.conv_transpose1d(x, w.transpose(0, 1).contiguous(), stride=2)), ["conv_transpose1d+relu"]),
+        (lambda x, w: F.conv1d(x[0], w), []),
+    ],
+)
+def test_signals(function, expected):
+    with torch.no_grad():
+        found = replaced_of(function, torch.randn(2, 8, 11), torch.randn(12, 8, 3))
+    assert found[0] == expected, found
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_transposed_convolutions(last):
+    form = torch.channels_last if last else torch.contiguous_format
+    layer = torch.nn.ConvTranspose2d(8, 6, 3, stride=2, padding=1, output_padding=(1, 0), groups=2).to(memory_format=form)
+    norm = torch.nn.BatchNorm2d(6).eval()
+    x = IMAGE.to(memory_format=form)
+    with torch.no_grad():
+        assert replaced_of(lambda x: F.silu(layer(x)), x)[0] == ["conv_transpose2d+bias+silu"]
+        assert replaced_of(lambda x: norm(layer(x)), x)[0] == ["conv_transpose2d+bias"]
+
+
 @pytest.mark.parametrize("tokens_first", [False, True])
 def test_views_of_attentions_result(tokens_first):
     """It lies as PyTorch's: a model may take views of it that need that."""

@@ -80,7 +80,33 @@ SAMPLES = {
             {"math": "tf32", "dilation": "2,1", "pad": "0,1,2,1", "epilogue": "silu"},
         ),
     ],
-    "conv2d_backward": [({"dy": (2, 4, 5, 4), "x": (2, 3, 7, 6), "w": (4, 3, 3, 3)}, {})],
+    "conv2d_backward": [
+        ({"dy": (2, 4, 5, 4), "x": (2, 3, 7, 6), "w": (4, 3, 3, 3)}, {}),
+        ({"dy": (2, 4, 5, 4), "x": (2, 3, 7, 6), "w": (4, 3, 3, 3)}, {"outputs": "dw"}),
+    ],
+    "conv1d": [
+        ({"x": (2, 3, 9), "w": (4, 3, 3)}, {"stride": "2", "pad": "1,2"}),
+        (
+            {"x": (1, 8, 4), "w": (6, 3, 2), "bias": (6,), "residual": (1, 6, 6)},
+            {"layout": "nwc", "groups": "2", "dilation": "1", "epilogue": "bias+silu+residual"},
+        ),
+    ],
+    "conv1d_backward": [({"dy": (2, 4, 7), "x": (2, 3, 9), "w": (4, 3, 3)}, {})],
+    "conv_transpose2d": [
+        ({"x": (2, 4, 5, 3), "w": (4, 3, 3, 2)}, {"stride": "2,1", "pad": "1,0,0,1", "output_pad": "1,0"}),
+        (
+            {"x": (1, 3, 4, 4), "w": (4, 2, 2, 3), "bias": (6,), "residual": (1, 6, 8, 6)},
+            {"layout": "nhwc", "groups": "2", "stride": "2", "epilogue": "bias+gelu+residual"},
+        ),
+        ({"x": (1, 2, 3, 3), "w": (2, 3, 3, 3), "bias": (3,)}, {"dilation": "2", "pad": "1", "epilogue": "bias+silu"}),
+    ],
+    "conv_transpose1d": [
+        ({"x": (2, 4, 5), "w": (4, 3, 4)}, {"stride": "2", "pad": "1"}),
+        (
+            {"x": (1, 5, 4), "w": (4, 3, 3), "bias": (3,), "residual": (1, 15, 3)},
+            {"layout": "nwc", "stride": "3", "epilogue": "bias+residual+relu"},
+        ),
+    ],
     "dwconv_backward": [({"dy": (2, 3, 9), "k": (2, 3, 9), "w": (3, 4)}, {})],
     "nms": [
         ({"boxes": torch.tensor([[0.0, 0, 9, 9], [1, 1, 9, 9], [20, 20, 30, 30]]), "scores": (3,)}, {}),

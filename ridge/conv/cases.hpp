@@ -1,7 +1,8 @@
-// conv2d's cases: what tests, benchmarks and the command line run.
+// The family's cases: what tests, benchmarks and the command line run; here those of conv2d.
 #pragma once
 #include <ridge/check/activation_oracle.hpp>
 #include <ridge/check/case_book.hpp>
+#include <ridge/conv/conv_transpose.hpp>
 #include <ridge/conv/oracle.hpp>
 #include <ridge/conv/request.hpp>
 
@@ -15,27 +16,34 @@ struct CaseShapes {
 };
 
 inline Result<CaseShapes> case_shapes(const check::Case& c, const Request& r) {
-  const std::int64_t n = c.dim("n"), channels = c.dim("c"), h = c.dim("h"), w = c.dim("w"), k = c.dim("k"),
-                     rows = c.dim("r"), cols = c.dim("s", rows);
-  const std::int64_t of_group = channels / std::max<std::int64_t>(r.geometry.groups, 1);
-  const bool nhwc = r.geometry.layout == ConvLayout::nhwc;
+  const std::int64_t n = c.dim("n"), in = c.dim("c"), out = c.dim("k"),
+                     groups = std::max<std::int64_t>(r.geometry.groups, 1);
+  const std::int64_t h = c.dim("h", 1), w = c.dim("w"), rows = c.dim("r", 1), cols = c.dim("s", rows);
+  const auto stored = [&](std::int64_t first, std::int64_t channels, std::int64_t i, std::int64_t j) {
+    std::vector<std::int64_t> shape{first, j};
+    if (r.axes == 2) shape.insert(shape.begin() + 1, i);
+    shape.insert(r.geometry.layout == ConvLayout::nhwc ? shape.end() : shape.begin() + 1, channels);
+    return shape;
+  };
   CaseShapes shapes;
-  shapes.x = nhwc ? std::vector{n, h, w, channels} : std::vector{n, channels, h, w};
-  shapes.w = nhwc ? std::vector{k, rows, cols, of_group} : std::vector{k, of_group, rows, cols};
-  auto y = conv2d_shape(r.geometry, Layout::contiguous(shapes.x), Layout::contiguous(shapes.w));
+  shapes.x = stored(n, in, h, w);
+  shapes.w = r.transposed ? stored(in, out / groups, rows, cols) : stored(out, in / groups, rows, cols);
+  const Layout x = Layout::contiguous(shapes.x), filters = Layout::contiguous(shapes.w);
+  auto y = r.transposed ? conv_transpose2d_shape(r.geometry, r.output_pad, x, filters)
+                        : conv2d_shape(r.geometry, x, filters);
   if (!y) return y.error();
   shapes.y = *y;
   return shapes;
 }
 
 inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
-  auto request = request_of(c.operator_options());
+  auto request = request_of(c.op, c.operator_options());
   if (!request) return request.error();
   auto shapes = case_shapes(c, *request);
   if (!shapes) return shapes.error();
   std::vector<TensorType> types{{c.dtype, shapes->x}, {c.dtype, shapes->w}};
   if (request->backward) types.insert(types.begin(), TensorType{c.dtype, shapes->y});
-  if (request->bias) types.push_back({c.dtype, {shapes->w[0]}});
+  if (request->bias) types.push_back({c.dtype, {c.dim("k")}});
   if (request->residual) types.push_back({c.dtype, shapes->y});
   return types;
 }
@@ -82,67 +90,90 @@ inline void expect(check::Expected& e, const check::Case& c, const Term& of, con
   e.tolerance.push_back(tolerance);
 }
 
-inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
-  const Request r = *request_of(c.operator_options());
-  const ConvGeometry& g = r.geometry;
-  const bool nhwc = g.layout == ConvLayout::nhwc;
-  const CaseShapes shapes = *case_shapes(c, r);
-  // Element (n, c, h, w) of a tensor of this shape, as it is stored.
-  const auto index = [nhwc](const std::vector<std::int64_t>& shape, std::int64_t n, std::int64_t ch, std::int64_t i,
-                            std::int64_t j) {
-    return static_cast<std::size_t>(nhwc ? ((n * shape[1] + i) * shape[2] + j) * shape[3] + ch
-                                         : ((n * shape[1] + ch) * shape[2] + i) * shape[3] + j);
-  };
-  const auto reader = [&](const check::HostTensor& t) {
-    return [&t, index](std::int64_t n, std::int64_t ch, std::int64_t i, std::int64_t j) {
-      return t.values[index(t.type.shape, n, ch, i, j)];
+// The sides of a tensor in the order n, c, h, w, and where it stores its element (n, c, h, w). A signal has one row.
+struct Stored {
+  bool last;  // channels are innermost
+  std::int64_t n, c, h, w;
+
+  Stored(const Request& r, const std::vector<std::int64_t>& shape) : last(r.geometry.layout == ConvLayout::nhwc) {
+    std::vector<std::int64_t> s = shape;
+    if (r.axes == 1) s.insert(s.begin() + (last ? 1 : 2), 1);
+    n = s[0];
+    c = s[last ? 3 : 1];
+    h = s[last ? 1 : 2];
+    w = s[last ? 2 : 3];
+  }
+  std::size_t at(std::int64_t image, std::int64_t channel, std::int64_t i, std::int64_t j) const {
+    return static_cast<std::size_t>(last ? ((image * h + i) * w + j) * c + channel
+                                         : ((image * c + channel) * h + i) * w + j);
+  }
+  ConvOracle::At reader(const check::HostTensor& t) const {
+    return [&t, s = *this](std::int64_t image, std::int64_t channel, std::int64_t i, std::int64_t j) {
+      return t.values[s.at(image, channel, i, j)];
     };
-  };
-  const std::size_t x = r.backward ? 1 : 0;
-  const auto axis = [nhwc](const std::vector<std::int64_t>& shape, int i) {
-    constexpr int last[] = {0, 3, 1, 2};
-    return shape[static_cast<std::size_t>(nhwc ? last[i] : i)];
-  };
-  ConvOracle o{.n = shapes.x[0],
-               .c = axis(shapes.x, 1),
-               .h = axis(shapes.x, 2),
-               .w = axis(shapes.x, 3),
-               .k = shapes.w[0],
-               .r = axis(shapes.w, 2),
-               .s = axis(shapes.w, 3),
-               .oh = axis(shapes.y, 2),
-               .ow = axis(shapes.y, 3),
-               .stride_h = g.stride.h,
-               .stride_w = g.stride.w,
-               .top = g.pad.top,
-               .left = g.pad.left,
-               .dilation_h = g.dilation.h,
-               .dilation_w = g.dilation.w,
-               .groups = g.groups,
-               .x = reader(in[x]),
-               .filter = reader(in[x + 1]),
-               .dy = {}};
-  if (r.backward) o.dy = reader(in[0]);
-  // every(shape, f): f(n, c, h, w) in the order in which elements are stored.
-  const auto every = [&](const std::vector<std::int64_t>& shape, const auto& f) {
-    for (std::int64_t a = 0; a < shape[0]; ++a)
-      for (std::int64_t b = 0; b < shape[1]; ++b)
-        for (std::int64_t d = 0; d < shape[2]; ++d)
-          for (std::int64_t e = 0; e < shape[3]; ++e) nhwc ? f(a, e, b, d) : f(a, b, d, e);
-  };
+  }
+  // f(n, c, h, w) in the order in which elements are stored.
+  template <class F> void every(const F& f) const {
+    for (std::int64_t image = 0; image < n; ++image)
+      for (std::int64_t channel = 0; channel < (last ? 1 : c); ++channel)
+        for (std::int64_t i = 0; i < h; ++i)
+          for (std::int64_t j = 0; j < w; ++j) {
+            if (!last) f(image, channel, i, j);
+            for (std::int64_t inner = 0; last && inner < c; ++inner) f(image, inner, i, j);
+          }
+  }
+};
+
+// An oracle of the convolution that takes x to y; of a transposed one, of that which takes its y to its x.
+inline ConvOracle oracle_of(const Request& r, const Stored& x, const Stored& w, const Stored& y) {
+  const ConvGeometry& g = r.geometry;
+  return {.n = x.n,
+          .c = x.c,
+          .h = x.h,
+          .w = x.w,
+          .k = w.n,
+          .r = w.h,
+          .s = w.w,
+          .oh = y.h,
+          .ow = y.w,
+          .stride_h = g.stride.h,
+          .stride_w = g.stride.w,
+          .top = g.pad.top,
+          .left = g.pad.left,
+          .dilation_h = g.dilation.h,
+          .dilation_w = g.dilation.w,
+          .groups = g.groups,
+          .x = {},
+          .filter = {},
+          .dy = {}};
+}
+
+inline std::vector<check::Expected> case_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
+  const Request r = *request_of(c.op, c.operator_options());
+  const CaseShapes shapes = *case_shapes(c, r);
+  const Stored x(r, shapes.x), w(r, shapes.w), y(r, shapes.y);
+  const std::size_t first = r.backward ? 1 : 0;
+  ConvOracle o = r.transposed ? oracle_of(r, y, w, x) : oracle_of(r, x, w, y);
+  o.filter = w.reader(in[first + 1]);
+  (r.transposed ? o.dy : o.x) = x.reader(in[first]);
   if (r.backward) {
-    check::Expected dx, dw;
-    every(shapes.x, [&](auto n, auto ch, auto i, auto j) { expect(dx, c, o.input_gradient(n, ch, i, j), r, 0, 0); });
-    every(shapes.w, [&](auto k, auto ch, auto a, auto b) { expect(dw, c, o.filter_gradient(k, ch, a, b), r, 0, 0); });
-    return {dx, dw};
+    o.dy = y.reader(in[0]);
+    std::vector<check::Expected> gradients;
+    const std::string_view outputs = c.options.text("outputs", "dx,dw");
+    if (outputs.starts_with("dx"))
+      x.every([&, &dx = gradients.emplace_back()](auto... at) { expect(dx, c, o.input_gradient(at...), r, 0, 0); });
+    if (outputs.ends_with("dw"))
+      w.every([&, &dw = gradients.emplace_back()](auto... at) { expect(dw, c, o.filter_gradient(at...), r, 0, 0); });
+    return gradients;
   }
   const double* bias = r.bias ? in[2].values.data() : nullptr;
   const double* residual = r.residual ? in.back().values.data() : nullptr;
-  check::Expected y;
-  every(shapes.y, [&](auto n, auto k, auto i, auto j) {
-    expect(y, c, o.output(n, k, i, j), r, bias ? bias[k] : 0, residual ? residual[index(shapes.y, n, k, i, j)] : 0);
+  check::Expected expected;
+  y.every([&](auto n, auto k, auto i, auto j) {
+    const Term sum = r.transposed ? o.input_gradient(n, k, i, j) : o.output(n, k, i, j);
+    expect(expected, c, sum, r, bias ? bias[k] : 0, residual ? residual[y.at(n, k, i, j)] : 0);
   });
-  return {y};
+  return {expected};
 }
 
 // Winograd's row sums products of sums: its bound has |G| |w| |G'| and |B'| |x| |B| in place of the magnitudes of
@@ -152,31 +183,25 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
 inline void case_tolerances(const check::Case& c, const std::vector<check::HostTensor>& in, std::string_view variant,
                             std::vector<check::Expected>& expected) {
   if (!variant.starts_with("winograd")) return;
-  const Request r = *request_of(c.operator_options());
+  const Request r = *request_of(c.op, c.operator_options());
   const CaseShapes shapes = *case_shapes(c, r);
-  const bool last = r.geometry.layout == ConvLayout::nhwc;
-  const auto& xs = shapes.x;
-  const std::int64_t channels = xs[last ? 3 : 1], filters = shapes.w[0], height = xs[last ? 1 : 2],
-                     width = xs[last ? 2 : 3], rows = shapes.y[last ? 1 : 2], columns = shapes.y[last ? 2 : 3];
+  const Stored xs(r, shapes.x), ws(r, shapes.w), ys(r, shapes.y);
   const auto x = [&](std::int64_t n, std::int64_t ch, std::int64_t i, std::int64_t j) {
-    const bool inside = i >= 0 && i < height && j >= 0 && j < width;
-    const std::int64_t at =
-        last ? ((n * height + i) * width + j) * channels + ch : ((n * channels + ch) * height + i) * width + j;
-    return inside ? std::fabs(in[0].values[static_cast<std::size_t>(at)]) : 0;
+    const bool inside = i >= 0 && i < xs.h && j >= 0 && j < xs.w;
+    return inside ? std::fabs(in[0].values[xs.at(n, ch, i, j)]) : 0;
   };
   const auto w = [&](std::int64_t k, std::int64_t ch, int a, int b) {
-    const std::int64_t at = last ? ((k * 3 + a) * 3 + b) * channels + ch : ((k * channels + ch) * 3 + a) * 3 + b;
-    return std::fabs(in[1].values[static_cast<std::size_t>(at)]);
+    return std::fabs(in[1].values[ws.at(k, ch, a, b)]);
   };
   const double u = static_cast<double>(check::roundoff(f32)), least = 0x1p-149;
   constexpr int one[] = {0, 1, 2, 1}, other[] = {2, 2, 1, 3};  // inputs of row e of B'
-  for (std::int64_t n = 0; n < xs[0]; ++n)
-    for (std::int64_t k = 0; k < filters; ++k)
-      for (std::int64_t i = 0; i < rows; ++i)
-        for (std::int64_t j = 0; j < columns; ++j) {
+  for (std::int64_t n = 0; n < xs.n; ++n)
+    for (std::int64_t k = 0; k < ws.n; ++k)
+      for (std::int64_t i = 0; i < ys.h; ++i)
+        for (std::int64_t j = 0; j < ys.w; ++j) {
           double size = 0, lost = 0;
           const std::int64_t top = i / 2 * 2 - r.geometry.pad.top, left = j / 2 * 2 - r.geometry.pad.left;
-          for (std::int64_t ch = 0; ch < channels; ++ch)
+          for (std::int64_t ch = 0; ch < xs.c; ++ch)
             for (int e = static_cast<int>(i % 2); e < 3 + i % 2; ++e)
               for (int f = static_cast<int>(j % 2); f < 3 + j % 2; ++f) {
                 const auto of_x = [&](int a, int b) { return x(n, ch, top + a, left + b); };
@@ -189,15 +214,13 @@ inline void case_tolerances(const check::Case& c, const std::vector<check::HostT
                 size += inputs * filter;
                 lost += 4 * (inputs + filter + 2) * least;
               }
-          const double by = 1.13 * ((static_cast<double>(channels) + 12) * u * size + lost);
-          const std::int64_t at =
-              last ? ((n * rows + i) * columns + j) * filters + k : ((n * filters + k) * rows + i) * columns + j;
-          double& tolerance = expected[0].tolerance[static_cast<std::size_t>(at)];
+          const double by = 1.13 * ((static_cast<double>(xs.c) + 12) * u * size + lost);
+          double& tolerance = expected[0].tolerance[ys.at(n, k, i, j)];
           if (tolerance > 0 && std::isfinite(by)) tolerance += by;  // a tile with infinities is computed by definition
         }
 }
 
-inline check::CaseBook book() {
+inline check::CaseBook conv2d_book() {
   const std::string op = "conv2d";
   check::CaseBook book{.op = op,
                        .keys = {"n", "c", "h", "w", "k", "r"},
@@ -348,6 +371,13 @@ inline check::CaseBook book() {
       }
       test(std::string("f32:n=1,c=2,h=8,w=8,k=4,r=3:pad=1:epilogue=bias+residual+relu:place=") + place + layout);
     }
+  // One gradient alone, with every kind of row.
+  for (const char* outputs : {"dx", "dw"})
+    for (const char* rest :
+         {"f32:n=2,c=5,h=9,w=8,k=6,r=3:stride=2:pad=1", "f16:n=2,c=16,h=7,w=8,k=24,r=3:pad=1:layout=nhwc",
+          "bf16:n=1,c=6,h=8,w=8,k=4,r=3:groups=2", "f32:n=0,c=2,h=4,w=4,k=3,r=3", "f32:n=2,c=0,h=4,w=5,k=3,r=3",
+          "f32:n=2,c=3,h=4,w=4,k=0,r=3"})
+      test(std::string(rest) + ":backward:outputs=" + outputs);
   for (const char* direction : both) {
     test("f32:n=1,c=3,h=9,w=12,k=4,r=3:pad=1:warp=64" + std::string(direction));
     test("f32:n=1,c=3,h=9,w=12,k=70,r=3:pad=1:layout=nhwc:warp=64" + std::string(direction));

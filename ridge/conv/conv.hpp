@@ -1,4 +1,5 @@
-// conv2d: the cross-correlation of images with filters, and its gradients.
+// conv2d: the cross-correlation of images with filters, and its gradients. conv1d is the same of signals, which are
+// images of one row. conv_transpose.hpp has the transposed convolutions.
 //
 //   y[n, k, i, j] = act(b[k] + sum over c, a, b of x[n, c, i stride_h - top + a dilation_h, j stride_w - left + ...]
 //                                                  * w[k, c, a, b]) + residual[n, k, i, j]
@@ -10,6 +11,8 @@
 //           x [n, h, w, c], w [k, r, s, c / groups], y [n, oh, ow, k]. dy is as y, dx as x, dw as w. bias [k].
 //           oh = (h + top + bottom - ((r - 1) dilation_h + 1)) / stride_h + 1, rounded down; ow alike.
 //           Filter k sees the channels of its group: c / groups neighbours, of k / groups neighbouring filters.
+//           conv1d: x [n, c, w], w [k, c / groups, s], y [n, k, ow]; with nhwc x [n, w, c], w [k, s, c / groups],
+//           y [n, ow, k]; the geometry along h is left as it is.
 //           Strides are free, alignment too.
 // Geometry  strides and dilations from 1, padding from 0 on each side. Groups that do not divide c and k are refused,
 //           and so is a filter whose extent is larger than the padded input.
@@ -20,7 +23,8 @@
 // Values    Outside of x, and outside of dy in dx's sum, there are zeros, multiplied like any number: a NaN or an
 //           infinity in a filter gives NaN in the outputs whose windows reach into the padding. relu(NaN) is NaN.
 // Epilogue  The residual is added after the activation, as in gemm, or before it (residual_first), as residual networks
-//           want it. Gradients are those of the sum alone.
+//           want it. Gradients are those of the sum alone: of x, of w, or both. For dx alone x is not read, for dw
+//           alone w is not: they say the shapes.
 // Aliasing  Outputs must not overlap inputs or each other; y may be the residual itself.
 // Empty     No outputs: nothing is launched. No channels, or no pixels: y is act(b) + residual, gradients are 0.
 // Repeats   bit for bit.
@@ -67,7 +71,8 @@ struct ConvTensors {
   std::optional<TensorView> bias = {}, residual = {};
 };
 struct ConvGradientTensors {
-  TensorView dy, x, w, dx, dw;
+  TensorView dy, x, w;
+  std::optional<TensorView> dx = {}, dw = {};  // one of them at least
 };
 
 struct ConvProblem {
@@ -76,28 +81,34 @@ struct ConvProblem {
   ConvEpilogue epilogue = {};
   ConvMath math = ConvMath::exact;  // the least precision of the products
   bool backward = false;
+  bool transposed = false;  // a transposed convolution (conv_transpose.hpp): a backward problem with an epilogue
+  int axes = 2;             // of an image; 1: the tensors that are given have no h, and these have one row
   // Axes are in the order n, c, h, w and k, c, r, s, whatever the layout. y is dy in a backward problem.
-  // dx and dw are empty in a forward problem.
-  Layout x = {}, w = {}, y = {}, dx = {}, dw = {};
-  std::optional<Layout> bias = {}, residual = {};
-  int alignment = 16;  // of all addresses, in bytes; 16 at most
+  Layout x = {}, w = {}, y = {};
+  std::optional<Layout> dx = {}, dw = {};          // of a backward problem: the gradients that are asked for
+  std::optional<Layout> bias = {}, residual = {};  // of y, or of a transposed problem's dx
+  int alignment = 16;                              // of all addresses, in bytes; 16 at most
   bool operator==(const ConvProblem&) const = default;
 
   // Contiguous, aligned tensors.
   RIDGE_API static Result<ConvProblem> contiguous(DType, const ConvGeometry&, std::int64_t n, std::int64_t c,
                                                   std::int64_t h, std::int64_t w, std::int64_t k, std::int64_t r,
                                                   std::int64_t s, bool backward = false);
-  // The problem of these views; refuses shapes, dtypes and devices that do not match, filters that do not fit, and
-  // overlap.
+  // The problem of these views, of 4 axes or of conv1d's 3; refuses shapes, dtypes and devices that do not match,
+  // filters that do not fit, and overlap.
   RIDGE_API static Result<ConvProblem> of(const ConvTensors&, const ConvGeometry& = {}, const ConvEpilogue& = {},
                                           ConvMath = ConvMath::exact);
   RIDGE_API static Result<ConvProblem> of_gradient(const ConvGradientTensors&, const ConvGeometry& = {});
-  RIDGE_API std::string text() const;  // "f32 32x64x56x56, 64 filters 3x3, pad 1"
+  // A transposed convolution's: see conv_transpose.hpp.
+  RIDGE_API static Result<ConvProblem> of_transposed(const ConvTensors&, const ConvGeometry& = {},
+                                                     const ConvEpilogue& = {});
+  RIDGE_API std::string text() const;     // "f32 32x64x56x56, 64 filters 3x3, pad 1"
+  RIDGE_API std::string_view op() const;  // "conv2d", "conv_transpose1d"
 };
 
 class ConvPlan {
  public:
-  // The views must be as planned. workspace_bytes() of workspace are used.
+  // The views must be as planned: a transposed problem's too. workspace_bytes() of workspace are used.
   RIDGE_API Status run(const ConvTensors&, Workspace = {}, Stream = {}) const;
   RIDGE_API Status run_gradient(const ConvGradientTensors&, Workspace = {}, Stream = {}) const;
   RIDGE_API Explanation explain() const;
@@ -116,12 +127,16 @@ class ConvPlan {
 
 RIDGE_API Result<ConvPlan> plan_conv2d(const ConvProblem&, const DeviceInfo&, const PlanOptions& = {});
 
-// The shape of y for an x and a w of these shapes, or why there is none.
+// The shape of y for an x and a w of these shapes, of 4 axes or of conv1d's 3, or why there is none.
 RIDGE_API Result<std::vector<std::int64_t>> conv2d_shape(const ConvGeometry&, const Layout& x, const Layout& w);
 
 // Plan (cached per problem and device) and run. Throw ridge::Error.
 RIDGE_API void conv2d(const ConvTensors&, const ConvGeometry& = {}, const ConvEpilogue& = {}, Stream = {},
                       ConvMath = ConvMath::exact);
 RIDGE_API void conv2d_gradient(const ConvGradientTensors&, const ConvGeometry& = {}, Stream = {});
+// The same of views of 3 axes.
+RIDGE_API void conv1d(const ConvTensors&, const ConvGeometry& = {}, const ConvEpilogue& = {}, Stream = {},
+                      ConvMath = ConvMath::exact);
+RIDGE_API void conv1d_gradient(const ConvGradientTensors&, const ConvGeometry& = {}, Stream = {});
 
 }  // namespace ridge

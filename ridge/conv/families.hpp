@@ -8,6 +8,7 @@
 #include <ridge/conv/implicit.hpp>
 #include <ridge/conv/naive.hpp>
 #include <ridge/conv/sm90_fma.hpp>
+#include <ridge/conv/sm90_shuffle.hpp>
 #include <ridge/conv/sm90_stem.hpp>
 #include <ridge/conv/sm90_wgmma.hpp>
 #include <ridge/conv/winograd.hpp>
@@ -18,15 +19,21 @@ namespace ridge::conv_detail {
 
 inline constexpr const Family* families[] = {
     &naive::family,    &coarse::family,   &halo::family, &direct::family, &grouped::family, &depthwise::family,
-    &implicit::family, &winograd::family, &fma::family,  &wgmma::family,  &stem::family,
+    &implicit::family, &winograd::family, &fma::family,  &wgmma::family,  &stem::family,    &shuffle::family,
 };
 static_assert(std::size(families) == algorithm_count);
 inline const Family& family_of(const Variant& row) { return *families[static_cast<int>(row.config.algorithm)]; }
 
+// Whether a row computes gradients, and so transposed convolutions: the others refuse them.
+constexpr bool has_gradients(const Config& c) {
+  return c.algorithm == Algorithm::naive || c.algorithm == Algorithm::implicit || c.algorithm == Algorithm::shuffle ||
+         (c.algorithm == Algorithm::wgmma && wgmma::has_gradient(c));
+}
+
 // How each family does split-K, in the same order; null: it does not.
 inline constexpr const Slicing* slicings[] = {
     nullptr, nullptr,       nullptr,         nullptr, nullptr, nullptr, &implicit::slicing,
-    nullptr, &fma::slicing, &wgmma::slicing, nullptr,
+    nullptr, &fma::slicing, &wgmma::slicing, nullptr, nullptr,
 };
 static_assert(std::size(slicings) == algorithm_count);
 inline const Slicing* slicing_of(const Config& c) { return slicings[static_cast<int>(c.algorithm)]; }

@@ -243,8 +243,7 @@ static Status launch_gather(const Arguments& args, const AxisMap& h, const AxisM
                      .pixels = pixels,
                      .taps = taps_of<ChannelsLast>(h, w, in, p.w, ins, p.w.stride[in_axis])};
   if (s.columns == 0) return {};
-  const auto output =
-      output_of<T, ChannelsLast>(gradient ? Epilogue<T>{} : epilogue_of<T>(args), pixels, h, w, out_data, out, outs);
+  const auto output = output_of<T, ChannelsLast>(epilogue_of<T>(args, h, w), pixels, h, w, out_data, out, outs);
   const auto launch = [&](const auto& to, int parts) {
     return launch_product<I, T, Pass::output, ChannelsLast>(args, s, parts, to);
   };
@@ -260,7 +259,8 @@ template <int I, class T, bool ChannelsLast> static Status launch_filter_gradien
   const ConvProblem& p = args.plan.problem;
   const AxisMap h = axis_h(p).forward(), w = axis_w(p).forward();
   const std::int64_t filters = filters_of_group(p), terms = p.y.shape[0] * h.outputs * w.outputs;
-  const Taps taps = taps_of<ChannelsLast>(h, w, p.x, p.dw, channels_of_group(p), p.dw.stride[1]);
+  const Layout& dw = *p.dw;
+  const Taps taps = taps_of<ChannelsLast>(h, w, p.x, dw, channels_of_group(p), dw.stride[1]);
   const ImplicitShape<T> s{
       .dense = static_cast<const T*>(args.dy),
       .gathered = static_cast<const T*>(args.x),
@@ -279,10 +279,10 @@ template <int I, class T, bool ChannelsLast> static Status launch_filter_gradien
   float* partial = static_cast<float*>(args.workspace);
   RIDGE_TRY((launch_product<I, T, Pass::filters, ChannelsLast>(
       args, s, args.plan.split, ImplicitPartial{partial, filters, s.columns, p.geometry.groups})));
-  const std::int64_t all = p.dw.shape[0];
+  const std::int64_t all = dw.shape[0];
   return simt::launch(launch_config(args, c.threads, ceil_div(all * s.columns, c.threads)),
                       conv_add_parts<Policy<I>, T, ChannelsLast>, static_cast<const float*>(partial),
-                      static_cast<T*>(args.dw), args.plan.split, all, s.columns, taps, p.dw.stride[0]);
+                      static_cast<T*>(args.dw), args.plan.split, all, s.columns, taps, dw.stride[0]);
 }
 
 template <int I, class T, bool ChannelsLast> static Status launch_in_layout(const Arguments& args) {
@@ -291,12 +291,12 @@ template <int I, class T, bool ChannelsLast> static Status launch_in_layout(cons
   if (!p.backward)
     return launch_gather<I, T, ChannelsLast>(args, h.forward(), w.forward(), static_cast<const T*>(args.x), p.x,
                                              static_cast<T*>(args.y), p.y, false);
-  if (p.dx.count() > 0)
+  if (has_dx(p))
     for (std::int64_t i = 0; i < h.stride; ++i)
       for (std::int64_t j = 0; j < w.stride; ++j)
         RIDGE_TRY((launch_gather<I, T, ChannelsLast>(args, h.gradient(i), w.gradient(j), static_cast<const T*>(args.dy),
-                                                     p.y, static_cast<T*>(args.dx), p.dx, true)));
-  return p.dw.count() > 0 ? launch_filter_gradient<I, T, ChannelsLast>(args) : Status{};
+                                                     p.y, static_cast<T*>(args.dx), *p.dx, true)));
+  return has_dw(p) ? launch_filter_gradient<I, T, ChannelsLast>(args) : Status{};
 }
 
 template <int I, class T> static Status launch(const Arguments& args) {

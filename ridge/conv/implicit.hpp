@@ -46,10 +46,10 @@ inline std::string refuse_sizes(const ConvProblem& p) {
   const std::int64_t filter_terms = filters_of_group(p) * taps_of(p);  // in the sum of an element of dx
   const std::int64_t pixels = std::max(pixels_of(p), p.x.shape[0] * p.x.shape[2] * p.x.shape[3]);
   if (std::max({pixels, terms_of(p), filter_terms}) >= most) return "sums or images of 2^31 elements or more";
-  for (const Layout* t : {&p.x, &p.y, &p.dx})
-    if (t->rank > 0 && reach(*t, p) >= int_range) return "offsets of 2^31 or more";
-  for (const Layout* t : {&p.w, &p.dw})
-    if (t->rank > 0 && t->span() >= most) return "offsets of 2^31 or more";
+  for (const Layout* t : {&p.x, &p.y, p.dx ? &*p.dx : nullptr})
+    if (t && reach(*t, p) >= int_range) return "offsets of 2^31 or more";
+  for (const Layout* t : {&p.w, p.dw ? &*p.dw : nullptr})
+    if (t && t->span() >= most) return "offsets of 2^31 or more";
   const std::int64_t extent_h = (p.w.shape[2] - 1) * p.geometry.dilation.h;
   const std::int64_t extent_w = (p.w.shape[3] - 1) * p.geometry.dilation.w;
   if (std::max(extent_h, extent_w) >= std::int64_t{1} << 30) return "an extent of 2^30 or more";
@@ -61,7 +61,7 @@ inline std::string fits(const Variant& row, const SplitProblem& s, const DeviceI
   const ConvProblem& p = s.problem;
   if (std::string why = refuse_sizes(p); !why.empty()) return why;
   constexpr std::int64_t most_phases = 64;  // launches of the gradient of x
-  if (p.backward && p.geometry.stride.h * p.geometry.stride.w > most_phases)
+  if (has_dx(p) && p.geometry.stride.h * p.geometry.stride.w > most_phases)
     return "the gradient of x takes more than 64 launches with these strides";
   const std::int64_t images = p.x.shape[0] * std::max(p.x.shape[2] * p.x.shape[3], p.y.shape[2] * p.y.shape[3]);
   const std::int64_t sums = std::max(images, terms_of(p));
@@ -82,10 +82,10 @@ inline Footprint footprint(const Variant& row, const SplitProblem& s, const Devi
                    .threads = c.threads,
                    .registers = 128,
                    .smem = implicit_smem_bytes(c, channels_last(p))};
-  if (p.backward) {
+  if (has_dw(p)) {
     launch.grid = std::max(launch.grid, groups * s.split * tiles_of(c, filters, terms_of(p)));
     launch.workspace = static_cast<std::size_t>(s.split) * static_cast<std::size_t>(p.w.count()) * sizeof(float);
-  } else {
+  } else if (!p.backward) {
     const gemm_kernels::Shape product = shape(c, p, s.split);
     launch.grid *= product.slices;
     launch.workspace = sliced_workspace(copies(c, p), product);
@@ -105,7 +105,7 @@ inline double clocks(const Config& c, const ConvProblem& p) {
   const double inputs = padded(channels, c.tile_filters) * padded(images, c.tile_pixels) * real(filters) *
                         std::max(1.0, real(taps_of(p)) / by_stride);
   const double weights = padded(filters, c.tile_filters) * padded(terms_of(p), c.tile_pixels) * real(pixels_of(p));
-  return groups * (inputs + 1.3 * weights) / 128 * work;
+  return groups * (real(has_dx(p)) * inputs + 1.3 * real(has_dw(p)) * weights) / 128 * work;
 }
 
 inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
@@ -124,8 +124,8 @@ inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const D
     k.block_us += implicit_start_us;
     if (k.blocks <= device.sms && c.threads <= 128) k.clocks *= implicit_waits_alone;
   } else {
-    k.launches = static_cast<int>(p.geometry.stride.h * p.geometry.stride.w) + 2;
-    k.bytes_written += 2.0 * s.split * 4 * real(p.w.count());
+    k.launches = (has_dx(p) ? static_cast<int>(p.geometry.stride.h * p.geometry.stride.w) : 0) + (has_dw(p) ? 2 : 0);
+    if (has_dw(p)) k.bytes_written += 2.0 * s.split * 4 * real(p.w.count());
   }
   k.tile_efficiency = real(filters) * real(pixels_of(p)) /
                       std::max(1.0, padded(filters, c.tile_filters) * padded(pixels_of(p), c.tile_pixels));

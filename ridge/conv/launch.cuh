@@ -12,6 +12,7 @@ namespace ridge::conv_detail {
 
 static inline int whole(std::int64_t n) { return static_cast<int>(n); }  // fits() has checked the range
 
+// Of y, or of dx: a plain gradient has none.
 template <class T> static Epilogue<T> epilogue_of(const Arguments& args) {
   const ConvProblem& p = args.plan.problem;
   Epilogue<T> e{.bias = static_cast<const T*>(args.bias), .residual = static_cast<const T*>(args.residual)};
@@ -19,6 +20,14 @@ template <class T> static Epilogue<T> epilogue_of(const Arguments& args) {
   if (p.residual) std::copy_n(p.residual->stride.begin(), 4, e.residual_strides);
   e.activation = p.epilogue.activation;
   e.residual_first = p.epilogue.residual_first;
+  return e;
+}
+// The same where outputs are those of a phase of the stride (geometry.hpp): the residual's are too.
+template <class T> static Epilogue<T> epilogue_of(const Arguments& args, const AxisMap& h, const AxisMap& w) {
+  Epilogue<T> e = epilogue_of<T>(args);
+  if (e.residual) e.residual += h.first_output * e.residual_strides[2] + w.first_output * e.residual_strides[3];
+  e.residual_strides[2] *= h.output_pitch;
+  e.residual_strides[3] *= w.output_pitch;
   return e;
 }
 

@@ -4,7 +4,7 @@
 
 namespace ridge::conv_detail {
 
-// y = epilogue(conv(x, w)); dx from dy and w; dw from x and dy              StridedShape has the tensors' layouts
+// y = epilogue(conv(x, w)); dx = epilogue(sum of dy w); dw from x and dy     StridedShape has the tensors' layouts
 // Precondition: gridDim.x * threads covers the outputs; null pointers are inputs that the pass does not read.
 template <class Policy, class T, Pass P>
 __global__ void __launch_bounds__(Policy::config.threads)
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(Policy::config.threads)
           sum += or_zero(dy, p.y_at(at[0], k, i - lift_h, j - lift_w), inside) * float(w[p.f_at(k, c, a, b)]);
       }
     }
-    out[p.x_at(at[0], at[1], at[2], at[3])] = T(sum);
+    out[p.x_at(at[0], at[1], at[2], at[3])] = epilogue(sum, at[0], at[1], at[2], at[3]);
   } else {
     const std::int64_t c = whole_quotient(at[0], p.filters) * p.channels + at[1];
     for (std::int64_t n = 0; n < p.images; ++n)
@@ -92,12 +92,12 @@ template <int I, class T> static Status launch(const Arguments& args) {
   if (!p.backward)
     return simt::launch(at(p.y), conv_naive<Policy<I>, T, Pass::output>, x, w, dy, static_cast<T*>(args.y),
                         strided_shape(p, p.x, p.w), epilogue_of<T>(args), last);
-  if (p.dx.count() > 0)
-    RIDGE_TRY(simt::launch(at(p.dx), conv_naive<Policy<I>, T, Pass::inputs>, x, w, dy, static_cast<T*>(args.dx),
-                           strided_shape(p, p.dx, p.w), Epilogue<T>{}, last));
-  if (p.dw.count() == 0) return {};
-  return simt::launch(at(p.dw), conv_naive<Policy<I>, T, Pass::filters>, x, w, dy, static_cast<T*>(args.dw),
-                      strided_shape(p, p.x, p.dw), Epilogue<T>{}, last);
+  if (has_dx(p))
+    RIDGE_TRY(simt::launch(at(*p.dx), conv_naive<Policy<I>, T, Pass::inputs>, x, w, dy, static_cast<T*>(args.dx),
+                           strided_shape(p, *p.dx, p.w), epilogue_of<T>(args), last));
+  if (!has_dw(p)) return {};
+  return simt::launch(at(*p.dw), conv_naive<Policy<I>, T, Pass::filters>, x, w, dy, static_cast<T*>(args.dw),
+                      strided_shape(p, p.x, *p.dw), Epilogue<T>{}, last);
 }
 
 }  // namespace naive

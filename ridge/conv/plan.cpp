@@ -1,4 +1,5 @@
 // Chooses a row and its split-K slices, and runs it. Pure up to run(): no CUDA call, no global. problem.cpp validates.
+#include <ridge/conv/conv_transpose.hpp>
 #include <ridge/conv/families.hpp>
 #include <ridge/conv/launch.hpp>
 #include <ridge/core/on_backend.hpp>
@@ -10,8 +11,6 @@
 namespace ridge {
 
 using namespace conv_detail;
-
-static constexpr std::string_view op = "conv2d";
 
 namespace {
 
@@ -48,7 +47,7 @@ int split_of(const Variant& row, const ConvProblem& p, const DeviceInfo& device)
 Result<int> choose(const ConvProblem& p, const DeviceInfo& device, const PlanOptions& options,
                    std::vector<Candidate>* record = nullptr) {
   return select<Variant>(
-      op, variants, options, [&](const Variant& row) { return family_of(row).fits(row, {p}, device); },
+      p.op(), variants, options, [&](const Variant& row) { return family_of(row).fits(row, {p}, device); },
       [&](const Variant& row) {
         return predict_us(row, {p, split_of(row, p, device)}, device);
       },
@@ -59,6 +58,7 @@ Result<int> choose(const ConvProblem& p, const DeviceInfo& device, const PlanOpt
 
 Status check_run(const ConvPlan& plan, Result<ConvProblem> given, const TensorView& x, Workspace workspace) {
   if (!given) return given.error();
+  const std::string_view op = plan.problem.op();
   // Better alignment than planned is fine.
   given->alignment = std::min(given->alignment, plan.problem.alignment);
   if (*given != plan.problem) return not_as_planned(op, given->text(), plan.problem.text());
@@ -91,7 +91,7 @@ Result<ConvPlan> plan_conv2d(const ConvProblem& p, const DeviceInfo& device, con
 Explanation ConvPlan::explain() const {
   const Variant& row = variants[variant];
   Explanation e;
-  e.op = op;
+  e.op = problem.op();
   e.problem = problem.text();
   e.variant = row.name;
   e.workspace_bytes = workspace;
@@ -101,27 +101,32 @@ Explanation ConvPlan::explain() const {
 }
 
 Status ConvPlan::run(const ConvTensors& t, Workspace given, Stream stream) const {
-  RIDGE_TRY(check_run(*this, ConvProblem::of(t, problem.geometry, problem.epilogue, problem.math), t.x, given));
-  if (problem.y.count() == 0) return {};
-  return launch({.plan = *this,
-                 .x = t.x.data,
+  const bool transposed = problem.transposed;
+  RIDGE_TRY(check_run(*this,
+                      transposed ? ConvProblem::of_transposed(t, problem.geometry, problem.epilogue)
+                                 : ConvProblem::of(t, problem.geometry, problem.epilogue, problem.math),
+                      t.x, given));
+  if ((transposed ? problem.x : problem.y).count() == 0) return {};
+  Arguments args{.plan = *this,
                  .w = t.w.data,
                  .bias = t.bias ? t.bias->data : nullptr,
                  .residual = t.residual ? t.residual->data : nullptr,
-                 .y = t.y.data,
                  .workspace = given.data,
-                 .stream = stream});
+                 .stream = stream};
+  (transposed ? args.dy : args.x) = t.x.data;
+  (transposed ? args.dx : args.y) = t.y.data;
+  return launch(args);
 }
 
 Status ConvPlan::run_gradient(const ConvGradientTensors& t, Workspace given, Stream stream) const {
   RIDGE_TRY(check_run(*this, ConvProblem::of_gradient(t, problem.geometry), t.x, given));
-  if (problem.dx.count() == 0 && problem.dw.count() == 0) return {};
+  if (!has_dx(problem) && !has_dw(problem)) return {};
   return launch({.plan = *this,
                  .x = t.x.data,
                  .w = t.w.data,
                  .dy = t.dy.data,
-                 .dx = t.dx.data,
-                 .dw = t.dw.data,
+                 .dx = t.dx ? t.dx->data : nullptr,
+                 .dw = t.dw ? t.dw->data : nullptr,
                  .workspace = given.data,
                  .stream = stream});
 }
@@ -132,14 +137,46 @@ static void plan_and_run(const Result<ConvProblem>& problem, Device device, Stre
       problem, [](auto& p, auto& d) { return plan_conv2d(p, d); }, device, stream, run);
 }
 
-void conv2d(const ConvTensors& t, const ConvGeometry& g, const ConvEpilogue& epilogue, Stream stream, ConvMath math) {
-  plan_and_run(ConvProblem::of(t, g, epilogue, math), t.x.device, stream,
+// The functions by rank take views of that rank alone; the problem of views of 3 axes is a signal's, and of others an
+// image's.
+static Result<ConvProblem> of_axes(int axes, Result<ConvProblem> problem, const TensorView& x) {
+  if (!problem || problem->axes == axes) return problem;
+  problem->axes = axes;  // whose name the refusal has
+  return Status::invalid(problem->op(), "x.shape", x.layout.text(), axes == 1 ? "of 3 axes" : "of 4 axes");
+}
+
+static void run_forward(int axes, const ConvTensors& t, const ConvGeometry& g, const ConvEpilogue& epilogue,
+                        Stream stream, ConvMath math) {
+  plan_and_run(of_axes(axes, ConvProblem::of(t, g, epilogue, math), t.x), t.x.device, stream,
+               [&](const ConvPlan& plan, Workspace workspace) { return plan.run(t, workspace, stream); });
+}
+static void run_gradient(int axes, const ConvGradientTensors& t, const ConvGeometry& g, Stream stream) {
+  plan_and_run(of_axes(axes, ConvProblem::of_gradient(t, g), t.x), t.x.device, stream,
+               [&](const ConvPlan& plan, Workspace workspace) { return plan.run_gradient(t, workspace, stream); });
+}
+static void run_transposed(int axes, const ConvTensors& t, const ConvGeometry& g, const ConvEpilogue& epilogue,
+                           Stream stream) {
+  plan_and_run(of_axes(axes, ConvProblem::of_transposed(t, g, epilogue), t.x), t.x.device, stream,
                [&](const ConvPlan& plan, Workspace workspace) { return plan.run(t, workspace, stream); });
 }
 
+void conv1d(const ConvTensors& t, const ConvGeometry& g, const ConvEpilogue& e, Stream stream, ConvMath math) {
+  run_forward(1, t, g, e, stream, math);
+}
+void conv2d(const ConvTensors& t, const ConvGeometry& g, const ConvEpilogue& e, Stream stream, ConvMath math) {
+  run_forward(2, t, g, e, stream, math);
+}
+void conv1d_gradient(const ConvGradientTensors& t, const ConvGeometry& g, Stream stream) {
+  run_gradient(1, t, g, stream);
+}
 void conv2d_gradient(const ConvGradientTensors& t, const ConvGeometry& g, Stream stream) {
-  plan_and_run(ConvProblem::of_gradient(t, g), t.x.device, stream,
-               [&](const ConvPlan& plan, Workspace workspace) { return plan.run_gradient(t, workspace, stream); });
+  run_gradient(2, t, g, stream);
+}
+void conv_transpose1d(const ConvTensors& t, const ConvGeometry& g, const ConvEpilogue& e, Stream stream) {
+  run_transposed(1, t, g, e, stream);
+}
+void conv_transpose2d(const ConvTensors& t, const ConvGeometry& g, const ConvEpilogue& e, Stream stream) {
+  run_transposed(2, t, g, e, stream);
 }
 
 }  // namespace ridge

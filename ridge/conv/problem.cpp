@@ -1,57 +1,19 @@
-// Validates conv2d's tensors: shapes, types, devices and overlap; a refusal is a sentence.
+// Validates a convolution's tensors: shapes, types, devices and overlap; a refusal is a sentence.
 #include <ridge/conv/launch.hpp>
 #include <ridge/conv/problem.hpp>
-#include <ridge/core/check_data.hpp>
-#include <ridge/core/plan_checks.hpp>
+#include <ridge/conv/problem_checks.hpp>
 
-#include <algorithm>
 #include <array>
 
 namespace ridge {
 
 using namespace conv_detail;
 
-static constexpr std::string_view op = "conv2d";
-
 namespace {
 
-std::string text(std::int64_t a, std::int64_t b) { return std::to_string(a) + "x" + std::to_string(b); }
-
-// Axes in the order n, c, h, w (or k, c, r, s), whatever the layout.
-Layout canonical(const Layout& given, ConvLayout layout) {
-  if (layout == ConvLayout::nchw) return given;
-  Layout t = given;
-  constexpr std::array from{0, 3, 1, 2};
-  for (std::size_t axis = 0; axis < from.size(); ++axis) {
-    t.shape[axis] = given.shape[static_cast<std::size_t>(from[axis])];
-    t.stride[axis] = given.stride[static_cast<std::size_t>(from[axis])];
-  }
-  return t;
-}
-
-std::vector<std::int64_t> stored(ConvLayout layout, std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) {
-  if (layout == ConvLayout::nhwc) return {n, h, w, c};
-  return {n, c, h, w};
-}
-
-// The number of y's rows or columns. Preconditions: as checked by check_geometry().
-std::int64_t outputs_of(std::int64_t size, std::int64_t before, std::int64_t after, std::int64_t taps,
-                        std::int64_t stride, std::int64_t dilation) {
-  return (size + before + after - ((taps - 1) * dilation + 1)) / stride + 1;
-}
-
-Status check_geometry(const ConvGeometry& g, const Layout& x, const Layout& w) {
-  constexpr std::int64_t most = std::int64_t{1} << 30;  // no sum of a few of them, and no product of two, overflows
-  const auto check = [&](const char* key, std::int64_t a, std::int64_t b, std::int64_t least) -> Status {
-    if (std::min(a, b) >= least && std::max(a, b) < most) return {};
-    return Status::invalid(op, key, text(a, b), "at least " + std::to_string(least) + " and below 2^30");
-  };
-  RIDGE_TRY(check("stride", g.stride.h, g.stride.w, 1));
-  RIDGE_TRY(check("dilation", g.dilation.h, g.dilation.w, 1));
-  RIDGE_TRY(check("pad", g.pad.top, g.pad.left, 0));
-  RIDGE_TRY(check("pad", g.pad.bottom, g.pad.right, 0));
-  RIDGE_TRY(check("filter", w.shape[2], w.shape[3], 1));
-  RIDGE_TRY(check("image", x.shape[2], x.shape[3], 0));
+Status check_geometry(std::string_view op, const ConvGeometry& g, const Layout& x, const Layout& w) {
+  RIDGE_TRY(check_numbers(op, g, w));
+  RIDGE_TRY(check_sides(op, "image", x.shape[2], x.shape[3], 0));
   if (g.groups < 1 || x.shape[1] % g.groups != 0 || w.shape[0] % g.groups != 0)
     return Status::invalid(op, "groups", std::to_string(g.groups),
                            "a divisor of the " + std::to_string(x.shape[1]) + " channels and of the " +
@@ -59,100 +21,51 @@ Status check_geometry(const ConvGeometry& g, const Layout& x, const Layout& w) {
   if (w.shape[1] != x.shape[1] / g.groups)
     return Status::invalid(op, "w.shape", "of " + std::to_string(w.shape[1]) + " channels",
                            "of as many as a group has, " + std::to_string(x.shape[1] / g.groups));
-  const std::int64_t extent_h = (w.shape[2] - 1) * g.dilation.h + 1, extent_w = (w.shape[3] - 1) * g.dilation.w + 1;
+  const std::int64_t extent_h = extent_of(w.shape[2], g.dilation.h), extent_w = extent_of(w.shape[3], g.dilation.w);
   const std::int64_t padded_h = x.shape[2] + g.pad.top + g.pad.bottom, padded_w = x.shape[3] + g.pad.left + g.pad.right;
   if (extent_h > padded_h || extent_w > padded_w)
     return Status::invalid(op, "filter", "of extent " + text(extent_h, extent_w),
                            "within the padded input, " + text(padded_h, padded_w));
   const std::int64_t oh = outputs_of(x.shape[2], g.pad.top, g.pad.bottom, w.shape[2], g.stride.h, g.dilation.h);
   const std::int64_t ow = outputs_of(x.shape[3], g.pad.left, g.pad.right, w.shape[3], g.stride.w, g.dilation.w);
-  const auto check_count = [](const char* label, const std::array<std::int64_t, 4>& shape) -> Status {
-    std::int64_t count = 1;
-    for (const std::int64_t size : shape)
-      if (__builtin_mul_overflow(count, std::max<std::int64_t>(size, 1), &count) || count > (std::int64_t{1} << 60))
-        return Status::invalid(op, label, "of more than 2^60 elements", "smaller");
-    return {};
-  };
-  RIDGE_TRY(check_count("x", {x.shape[0], x.shape[1], x.shape[2], x.shape[3]}));
-  RIDGE_TRY(check_count("w", {w.shape[0], w.shape[1], w.shape[2], w.shape[3]}));
-  RIDGE_TRY(check_count("y", {x.shape[0], w.shape[0], oh, ow}));
-  RIDGE_TRY(check_count("groups", {x.shape[0], g.groups, oh, ow}));  // without channels they may be any number
-  return {};
+  RIDGE_TRY(check_count(op, "x", sizes_of(x)));
+  RIDGE_TRY(check_count(op, "w", sizes_of(w)));
+  RIDGE_TRY(check_count(op, "y", {x.shape[0], w.shape[0], oh, ow}));
+  return check_count(op, "groups", {x.shape[0], g.groups, oh, ow});  // without channels they may be any number
 }
 
 // A problem with x and w in canonical order, or an error.
 Result<ConvProblem> image_and_filters(const ConvGeometry& g, const Layout& x, const Layout& w) {
-  const bool nchw = g.layout == ConvLayout::nchw;
-  if (x.rank != 4) return Status::invalid(op, "x.shape", x.text(), nchw ? "of 4 axes, n c h w" : "of 4 axes, n h w c");
-  if (w.rank != 4) return Status::invalid(op, "w.shape", w.text(), nchw ? "of 4 axes, k c r s" : "of 4 axes, k r s c");
-  ConvProblem p{.geometry = g};
+  const int axes = x.rank == 3 ? 1 : 2;
+  const std::string_view op = name_of(axes, false);
+  RIDGE_TRY(check_axes(op, g, axes, x, w, "kc"));
+  ConvProblem p{.geometry = g, .axes = axes};
   p.x = canonical(x, g.layout);
   p.w = canonical(w, g.layout);
-  RIDGE_TRY(check_geometry(g, p.x, p.w));
+  RIDGE_TRY(check_geometry(op, g, p.x, p.w));
   return p;
 }
 
 std::vector<std::int64_t> output_shape(const ConvProblem& p) {
   const ConvGeometry& g = p.geometry;
-  return stored(g.layout, p.x.shape[0], p.w.shape[0],
+  return stored(g.layout, p.axes, p.x.shape[0], p.w.shape[0],
                 outputs_of(p.x.shape[2], g.pad.top, g.pad.bottom, p.w.shape[2], g.stride.h, g.dilation.h),
                 outputs_of(p.x.shape[3], g.pad.left, g.pad.right, p.w.shape[3], g.stride.w, g.dilation.w));
 }
 
-struct Named {
-  const char* name;
-  const TensorView* view;
-};
-
-// Checks that inputs and outputs share dtype and device, and do not overlap. An output may be the input `same`.
-Status check_together(const TensorView& x, std::initializer_list<Named> inputs, std::initializer_list<Named> outputs,
-                      const TensorView* same = nullptr) {
-  for (const auto& list : {inputs, outputs})
-    for (const auto& [label, view] : list) {
-      if (!view) continue;
-      if (view->dtype != x.dtype)
-        return Status::invalid(op, std::string(label) + ".dtype", std::string(name(view->dtype)),
-                               "that of x, " + std::string(name(x.dtype)));
-      RIDGE_TRY(check_same_device(op, label, view->device, "x", x.device));
-    }
-  for (auto out = outputs.begin(); out != outputs.end(); ++out) {
-    for (const Named& in : inputs) {
-      if (!in.view || (in.view == same && same_elements(*same, *out->view))) continue;
-      RIDGE_TRY(check_no_overlap(op, out->name, *out->view, in.name, *in.view));
-    }
-    for (auto other = outputs.begin(); other != out; ++other)
-      RIDGE_TRY(check_no_overlap(op, out->name, *out->view, other->name, *other->view));
-    RIDGE_TRY(check_elements_apart(op, out->name, out->view->layout));
-  }
-  return {};
-}
-
-Status check_shape(const char* label, const TensorView& view, const Layout& wanted) {
-  if (view.layout.same_shape(wanted)) return {};
-  return Status::invalid(op, std::string(label) + ".shape", view.layout.text(), wanted.text());
-}
-
-int least_alignment(std::initializer_list<const TensorView*> views) {
-  int least = 16;
-  for (const TensorView* view : views)
-    if (view) least = std::min(least, alignment_of(view->data));
-  return least;
-}
-
-Layout plain(const Layout& like) {
-  return Layout::contiguous(std::span(like.shape.data(), static_cast<std::size_t>(like.rank)));
-}
-
 }  // namespace
 
+std::string_view ConvProblem::op() const { return name_of(axes, transposed); }
+
 Status conv_detail::validate(const ConvProblem& p) {
+  const std::string_view op = p.op();
   if (!Types::contains(p.dtype))
     return Status::invalid(op, "x.dtype", std::string(name(p.dtype)), "one of f32 f16 bf16");
   if (p.math != ConvMath::exact && p.dtype != f32)
     return Status::invalid(op, "math", "tf32", "exact, as x is " + std::string(name(p.dtype)) + ": tf32 is for f32");
   if (p.math != ConvMath::exact && p.backward)
     return Status::invalid(op, "math", "tf32", "exact: gradients are not computed in tf32");
-  return check_geometry(p.geometry, p.x, p.w);
+  return p.transposed ? check_transposed(p) : check_geometry(op, p.geometry, p.x, p.w);
 }
 
 Result<std::vector<std::int64_t>> conv2d_shape(const ConvGeometry& g, const Layout& x, const Layout& w) {
@@ -164,9 +77,9 @@ Result<std::vector<std::int64_t>> conv2d_shape(const ConvGeometry& g, const Layo
 Result<ConvProblem> ConvProblem::contiguous(DType dtype, const ConvGeometry& g, std::int64_t n, std::int64_t c,
                                             std::int64_t h, std::int64_t w, std::int64_t k, std::int64_t r,
                                             std::int64_t s, bool backward) {
-  if (g.groups < 1) return Status::invalid(op, "groups", std::to_string(g.groups), "at least 1");
-  auto p = image_and_filters(g, Layout::contiguous(stored(g.layout, n, c, h, w)),
-                             Layout::contiguous(stored(g.layout, k, c / g.groups, r, s)));
+  if (g.groups < 1) return Status::invalid("conv2d", "groups", std::to_string(g.groups), "at least 1");
+  auto p = image_and_filters(g, Layout::contiguous(stored(g.layout, 2, n, c, h, w)),
+                             Layout::contiguous(stored(g.layout, 2, k, c / g.groups, r, s)));
   if (!p) return p;
   p->dtype = dtype;
   p->backward = backward;
@@ -180,14 +93,15 @@ Result<ConvProblem> ConvProblem::of(const ConvTensors& t, const ConvGeometry& g,
                                     ConvMath math) {
   auto p = image_and_filters(g, t.x.layout, t.w.layout);
   if (!p) return p;
+  const std::string_view op = p->op();
   const Layout wanted = Layout::contiguous(output_shape(*p));
-  const TensorView* bias = t.bias ? &*t.bias : nullptr;
-  const TensorView* residual = t.residual ? &*t.residual : nullptr;
-  RIDGE_TRY(check_shape("y", t.y, wanted));
-  if (bias) RIDGE_TRY(check_shape("bias", *bias, Layout::contiguous({p->w.shape[0]})));
-  if (residual) RIDGE_TRY(check_shape("residual", *residual, wanted));
-  RIDGE_TRY(
-      check_together(t.x, {{"x", &t.x}, {"w", &t.w}, {"bias", bias}, {"residual", residual}}, {{"y", &t.y}}, residual));
+  const TensorView* bias = view_if(t.bias);
+  const TensorView* residual = view_if(t.residual);
+  RIDGE_TRY(check_shape(op, "y", t.y, wanted));
+  if (bias) RIDGE_TRY(check_shape(op, "bias", *bias, Layout::contiguous({p->w.shape[0]})));
+  if (residual) RIDGE_TRY(check_shape(op, "residual", *residual, wanted));
+  RIDGE_TRY(check_together(op, t.x, {{"x", &t.x}, {"w", &t.w}, {"bias", bias}, {"residual", residual}}, {{"y", &t.y}},
+                           residual));
   p->dtype = t.x.dtype;
   p->epilogue = epilogue;
   p->math = math;
@@ -201,27 +115,41 @@ Result<ConvProblem> ConvProblem::of(const ConvTensors& t, const ConvGeometry& g,
 Result<ConvProblem> ConvProblem::of_gradient(const ConvGradientTensors& t, const ConvGeometry& g) {
   auto p = image_and_filters(g, t.x.layout, t.w.layout);
   if (!p) return p;
-  RIDGE_TRY(check_shape("dy", t.dy, Layout::contiguous(output_shape(*p))));
-  RIDGE_TRY(check_shape("dx", t.dx, plain(t.x.layout)));
-  RIDGE_TRY(check_shape("dw", t.dw, plain(t.w.layout)));
-  RIDGE_TRY(check_together(t.x, {{"dy", &t.dy}, {"x", &t.x}, {"w", &t.w}}, {{"dx", &t.dx}, {"dw", &t.dw}}));
+  const std::string_view op = p->op();
+  const TensorView* dx = view_if(t.dx);
+  const TensorView* dw = view_if(t.dw);
+  if (!dx && !dw) return Status::invalid(op, "outputs", "none", "dx, dw or both");
+  RIDGE_TRY(check_shape(op, "dy", t.dy, Layout::contiguous(output_shape(*p))));
+  if (dx) RIDGE_TRY(check_shape(op, "dx", *dx, plain(t.x.layout)));
+  if (dw) RIDGE_TRY(check_shape(op, "dw", *dw, plain(t.w.layout)));
+  RIDGE_TRY(check_together(op, t.x, {{"dy", &t.dy}, {"x", &t.x}, {"w", &t.w}}, {{"dx", dx}, {"dw", dw}}));
   p->dtype = t.x.dtype;
   p->backward = true;
   p->y = canonical(t.dy.layout, g.layout);
-  p->dx = canonical(t.dx.layout, g.layout);
-  p->dw = canonical(t.dw.layout, g.layout);
-  p->alignment = least_alignment({&t.dy, &t.x, &t.w, &t.dx, &t.dw});
+  if (dx) p->dx = canonical(dx->layout, g.layout);
+  if (dw) p->dw = canonical(dw->layout, g.layout);
+  p->alignment = least_alignment({&t.dy, &t.x, &t.w, dx, dw});
   return p;
 }
 
 std::string ConvProblem::text() const {
   const ConvGeometry& g = geometry;
-  std::string s = std::string(name(dtype)) + " " + Layout::contiguous(std::span(x.shape.data(), 4)).text() +
-                  (g.layout == ConvLayout::nhwc ? " nhwc, " : ", ") + std::to_string(w.shape[0]) + " filters " +
-                  ridge::text(w.shape[2], w.shape[3]);
-  if (g.stride != ConvPair{}) s += ", stride " + ridge::text(g.stride.h, g.stride.w);
-  if (g.dilation != ConvPair{}) s += ", dilation " + ridge::text(g.dilation.h, g.dilation.w);
-  if (g.pad != ConvPad{})
+  const auto shape = [&](const Layout& t) {
+    return axes == 1 ? Layout::contiguous(std::array{t.shape[0], t.shape[1], t.shape[3]}).text()
+                     : Layout::contiguous(std::span(t.shape.data(), 4)).text();
+  };
+  const auto pair = [&](std::int64_t a, std::int64_t b) {
+    return axes == 1 ? std::to_string(b) : conv_detail::text(a, b);
+  };
+  std::string s = std::string(name(dtype)) + " " + (transposed ? shape(y) + " to " + shape(x) : shape(x));
+  if (g.layout == ConvLayout::nhwc) s += axes == 1 ? " nwc" : " nhwc";
+  s += ", ";
+  if (!transposed) s += std::to_string(w.shape[0]) + " ";
+  s += "filters " + pair(w.shape[2], w.shape[3]);
+  if (g.stride != ConvPair{}) s += ", stride " + pair(g.stride.h, g.stride.w);
+  if (g.dilation != ConvPair{}) s += ", dilation " + pair(g.dilation.h, g.dilation.w);
+  if (g.pad != ConvPad{} && axes == 1) s += ", pad " + std::to_string(g.pad.left) + "," + std::to_string(g.pad.right);
+  else if (g.pad != ConvPad{})
     s += ", pad " + std::to_string(g.pad.top) + "," + std::to_string(g.pad.left) + "," + std::to_string(g.pad.bottom) +
          "," + std::to_string(g.pad.right);
   if (g.groups != 1) s += ", " + std::to_string(g.groups) + " groups";
@@ -229,7 +157,8 @@ std::string ConvProblem::text() const {
   if (epilogue.activation != Activation::none) s += ", " + std::string(name(epilogue.activation));
   if (residual) s += ", residual";
   if (math == ConvMath::tf32) s += ", tf32";
-  return s + (backward ? ", backward" : "");
+  if (!backward || transposed) return s;
+  return s + (!dw ? ", backward of x" : !dx ? ", backward of w" : ", backward");
 }
 
 }  // namespace ridge

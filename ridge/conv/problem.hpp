@@ -24,10 +24,15 @@ using roofline::refuse_smem;
 
 enum class Pass : std::uint8_t { output, inputs, filters };  // y, dx, dw
 
-// Whether the contract takes the problem (problem.cpp).
+// Whether the contract takes the problem (problem.cpp), and a transposed one's geometry (transpose_problem.cpp).
 Status validate(const ConvProblem&);
+Status check_transposed(const ConvProblem&);
 
 // ---- sizes
+
+// Whether a backward problem has elements of dx, or of dw, to compute.
+inline bool has_dx(const ConvProblem& p) { return p.dx && p.dx->count() > 0; }
+inline bool has_dw(const ConvProblem& p) { return p.dw && p.dw->count() > 0; }
 
 constexpr std::int64_t channels_of_group(const ConvProblem& p) { return p.w.shape[1]; }
 constexpr std::int64_t filters_of_group(const ConvProblem& p) { return p.w.shape[0] / p.geometry.groups; }
@@ -93,17 +98,15 @@ inline double products(const ConvProblem& p) { return real(pixels_of(p)) * real(
 
 inline Cost cost(const ConvProblem& p) {
   const double size = real(static_cast<std::int64_t>(size_of(p.dtype)));
+  const double x = real(p.x.count()) * size, w = real(p.w.count()) * size, y = real(p.y.count()) * size;
+  const double passes = p.backward ? real(has_dx(p) + has_dw(p)) : 1;
   Cost c;
-  c.bytes_read = (real(p.x.count()) + real(p.w.count())) * size;
-  c.bytes_written = real(p.y.count()) * size;
-  if (p.backward) {
-    std::swap(c.bytes_read, c.bytes_written);  // dx and dw, for dy
-    c.bytes_read += (real(p.x.count()) + real(p.w.count())) * size;
-  }
+  c.bytes_read = p.backward ? y + (has_dx(p) ? w : 0) + (has_dw(p) ? x : 0) : x + w;
+  c.bytes_written = p.backward ? (has_dx(p) ? x : 0) + (has_dw(p) ? w : 0) : y;
   if (p.bias) c.bytes_read += real(p.bias->count()) * size;
-  if (p.residual) c.bytes_read += real(p.y.count()) * size;
+  if (p.residual) c.bytes_read += p.transposed ? x : y;
   const Unit unit = p.dtype != f32 ? Unit::fp16_tensor : p.math == ConvMath::tf32 ? Unit::tf32 : Unit::fp32;
-  c.on(unit) = 2 * products(p) * (p.backward ? 2 : 1);
+  c.on(unit) = 2 * products(p) * passes;
   return c;
 }
 

@@ -1,14 +1,20 @@
-// A request by name: the options of the command line and of cases, and the tensors that they need.
+// A request by name: the operator, the options of the command line and of cases, and the tensors that they need.
 #pragma once
 #include <ridge/conv/conv.hpp>
 #include <ridge/core/options.hpp>
 #include <ridge/core/whole_numbers.hpp>
 
+#include <array>
+
 namespace ridge::conv_detail {
 
 struct Request {
-  ConvGeometry geometry;
-  ConvEpilogue epilogue;
+  std::string_view op;  // conv1d, conv2d, conv_transpose1d or conv_transpose2d
+  int axes = 2;         // of an image
+  bool transposed = false;
+  ConvGeometry geometry = {};
+  ConvPair output_pad = {0, 0};  // of a transposed one
+  ConvEpilogue epilogue = {};
   ConvMath math = ConvMath::exact;
   bool bias = false, residual = false, backward = false;
 
@@ -21,77 +27,101 @@ struct Request {
   }
 };
 
-// Parses whole numbers, separated by commas.
-inline Result<std::vector<std::int64_t>> numbers_of(std::string_view key, std::string_view text,
-                                                    std::string_view allowed) {
-  if (auto numbers = whole_numbers(text)) return *std::move(numbers);
-  return Status::invalid("conv2d", std::string(key), "'" + std::string(text) + "'", std::string(allowed));
-}
-
-inline Result<ConvPair> pair_of(const Options& options, std::string_view key) {
-  constexpr std::string_view allowed = "a whole number, or two as H,W";
-  auto n = numbers_of(key, options.text(key, "1"), allowed);
-  if (!n) return n.error();
-  if (n->size() > 2)
-    return Status::invalid("conv2d", std::string(key), "'" + std::string(options.text(key)) + "'",
-                           std::string(allowed));
-  return ConvPair{n->front(), n->back()};
-}
-
-// stride= dilation= (n or h,w)  pad= (n or h,w or top,left,bottom,right)  groups=  layout=nchw|nhwc
-// epilogue=bias+ACTIVATION+residual, in the order in which they are applied  math=exact|tf32  backward=0|1
-inline Result<Request> request_of(const Options& options) {
-  Request r;
-  const auto wrong = [&](const char* key, const char* allowed) {
-    return Status::invalid("conv2d", key, "'" + std::string(options.text(key)) + "'", allowed);
-  };
-  auto stride = pair_of(options, "stride"), dilation = pair_of(options, "dilation");
-  if (!stride) return stride.error();
-  if (!dilation) return dilation.error();
-  r.geometry.stride = *stride;
-  r.geometry.dilation = *dilation;
-  constexpr const char* pads = "a whole number, two as H,W, or four as TOP,LEFT,BOTTOM,RIGHT";
-  auto pad = numbers_of("pad", options.text("pad", "0"), pads);
-  if (!pad) return pad.error();
-  if (pad->size() == 3 || pad->size() > 4) return wrong("pad", pads);
-  const auto& p = *pad;
-  r.geometry.pad = {p[0], p[p.size() > 1 ? 1 : 0], p[p.size() == 4 ? 2 : 0], p.back()};
-  auto groups = options.integer("conv2d", "groups", 1);
-  if (!groups) return groups.error();
-  r.geometry.groups = *groups;
-  const std::string_view layout = options.text("layout", "nchw");
-  if (layout != "nchw" && layout != "nhwc") return wrong("layout", "nchw or nhwc");
-  r.geometry.layout = layout == "nhwc" ? ConvLayout::nhwc : ConvLayout::nchw;
-  const std::string_view math = options.text("math", "exact");
-  if (math != "exact" && math != "tf32") return wrong("math", "exact or tf32");
-  r.math = math == "tf32" ? ConvMath::tf32 : ConvMath::exact;
-  auto backward = options.flag("conv2d", "backward");
-  if (!backward) return backward.error();
-  r.backward = *backward;
-
-  std::string_view rest = options.text("epilogue");
-  while (!rest.empty()) {
-    const std::size_t plus = rest.find('+');
-    const std::string_view part = rest.substr(0, plus);
-    rest = plus == std::string_view::npos ? std::string_view{} : rest.substr(plus + 1);
-    const auto activation = parse_activation(part);
-    const bool activated = r.epilogue.activation != Activation::none;
-    if (part == "bias" && !r.bias && !r.residual && !activated) {
-      r.bias = true;
-    } else if (part == "residual" && !r.residual) {
-      r.residual = true;
-    } else if (activation && !activated) {
-      r.epilogue.activation = *activation;
-      r.epilogue.residual_first = r.residual;
-    } else {
-      return wrong("epilogue",
-                   "made of bias, then residual and one of relu, gelu, gelu_tanh, silu and sigmoid in either order, "
-                   "each at most once and joined by +");
-    }
+// Reads a request's options, key by key. stride= dilation= output_pad= (n or h,w)  pad= (n or h,w or
+// top,left,bottom,right)  groups=  layout=nchw|nhwc  epilogue=bias+ACTIVATION+residual, in the order in which they are
+// applied  math=exact|tf32  backward=0|1. Of signals: stride= dilation= output_pad= n  pad= (n or left,right)
+// layout=ncw|nwc.
+class RequestReader {
+ public:
+  RequestReader(std::string_view op, const Options& options) : options_(options), r_{.op = op} {
+    r_.axes = op.ends_with("1d") ? 1 : 2;
+    r_.transposed = op.starts_with("conv_transpose");
   }
-  for (const char* key : {"epilogue", "math"})
-    if (r.backward && options.has(key)) return wrong(key, "left out in a backward request");
-  return r;
+  Result<Request> read() {
+    RIDGE_TRY(read_pair("stride", r_.geometry.stride));
+    RIDGE_TRY(read_pair("dilation", r_.geometry.dilation));
+    RIDGE_TRY(read_pair("output_pad", r_.output_pad));
+    RIDGE_TRY(read_pad());
+    auto groups = options_.integer(r_.op, "groups", 1);
+    if (!groups) return groups.error();
+    r_.geometry.groups = *groups;
+    const std::string_view inner = r_.axes == 1 ? "ncw" : "nchw", last = r_.axes == 1 ? "nwc" : "nhwc";
+    const std::string_view layout = options_.text("layout", inner);
+    if (layout != inner && layout != last) return wrong("layout", std::string(inner) + " or " + std::string(last));
+    r_.geometry.layout = layout == last ? ConvLayout::nhwc : ConvLayout::nchw;
+    const std::string_view math = options_.text("math", "exact");
+    if (math != "exact" && math != "tf32") return wrong("math", "exact or tf32");
+    r_.math = math == "tf32" ? ConvMath::tf32 : ConvMath::exact;
+    auto backward = options_.flag(r_.op, "backward");
+    if (!backward) return backward.error();
+    r_.backward = *backward;
+    RIDGE_TRY(read_epilogue());
+    for (const char* key : {"epilogue", "math"})
+      if (r_.backward && options_.has(key)) return wrong(key, "left out in a backward request");
+    return r_;
+  }
+
+ private:
+  Status wrong(std::string_view key, std::string allowed) const {
+    return Status::invalid(r_.op, std::string(key), "'" + std::string(options_.text(key)) + "'", std::move(allowed));
+  }
+  // A number for each axis of an image, or one for all. Leaves `to` as it is without the option; along an h that a
+  // signal does not have too.
+  Status read_pair(std::string_view key, ConvPair& to) const {
+    if (!options_.has(key)) return {};
+    const auto n = whole_numbers(options_.text(key));
+    const auto most = static_cast<std::size_t>(r_.axes);
+    if (!n || n->size() > most) return wrong(key, r_.axes == 1 ? "a whole number" : "a whole number, or two as H,W");
+    to.w = n->back();
+    if (r_.axes > 1) to.h = n->front();
+    return {};
+  }
+  Status read_pad() {
+    if (!options_.has("pad")) return {};
+    const auto n = whole_numbers(options_.text("pad"));
+    ConvPad& pad = r_.geometry.pad;
+    if (r_.axes == 1) {
+      if (!n || n->size() > 2) return wrong("pad", "a whole number, or two as LEFT,RIGHT");
+      pad.left = n->front();
+      pad.right = n->back();
+      return {};
+    }
+    if (!n || n->size() == 3 || n->size() > 4)
+      return wrong("pad", "a whole number, two as H,W, or four as TOP,LEFT,BOTTOM,RIGHT");
+    const auto& p = *n;
+    pad = {p[0], p[p.size() > 1 ? 1 : 0], p[p.size() == 4 ? 2 : 0], p.back()};
+    return {};
+  }
+  Status read_epilogue() {
+    std::string_view rest = options_.text("epilogue");
+    while (!rest.empty()) {
+      const std::size_t plus = rest.find('+');
+      const std::string_view part = rest.substr(0, plus);
+      rest = plus == std::string_view::npos ? std::string_view{} : rest.substr(plus + 1);
+      const auto activation = parse_activation(part);
+      const bool activated = r_.epilogue.activation != Activation::none;
+      if (part == "bias" && !r_.bias && !r_.residual && !activated) {
+        r_.bias = true;
+      } else if (part == "residual" && !r_.residual) {
+        r_.residual = true;
+      } else if (activation && !activated) {
+        r_.epilogue.activation = *activation;
+        r_.epilogue.residual_first = r_.residual;
+      } else {
+        return wrong("epilogue",
+                     "made of bias, then residual and one of relu, gelu, gelu_tanh, silu and sigmoid in either order, "
+                     "each at most once and joined by +");
+      }
+    }
+    return {};
+  }
+
+  const Options& options_;
+  Request r_;
+};
+
+inline Result<Request> request_of(std::string_view op, const Options& options) {
+  return RequestReader(op, options).read();
 }
 
 }  // namespace ridge::conv_detail

@@ -1,6 +1,7 @@
 // Launches the Hopper row that a plan chose, through its family.
 #pragma once
 #include <ridge/conv/sm90_fma.cuh>
+#include <ridge/conv/sm90_shuffle.cuh>
 #include <ridge/conv/sm90_stem.cuh>
 #include <ridge/conv/sm90_wgmma.cuh>
 #include <ridge/core/table.hpp>
@@ -27,6 +28,8 @@ template <class T> [[nodiscard]] static Status launch_wgmma_table(const Argument
     if constexpr (c.algorithm == Algorithm::wgmma && wgmma::is_compiled(c, dtype_of<T>))
       return wgmma::launch<I, T>(args);
     else if constexpr (c.algorithm == Algorithm::stem && dtype_of<T> != f32) return stem::launch<Policy<I>, T>(args);
+    else if constexpr (c.algorithm == Algorithm::shuffle && dtype_of<T> != f32)
+      return shuffle::launch<ShufflePolicy<I>, T>(args);
     else return no_kernel();
   });
 }

@@ -8,6 +8,7 @@
 #include <ridge/conv/sm90_copies.cuh>
 #include <ridge/conv/sm90_gradient.hpp>
 #include <ridge/conv/sm90_image.cuh>
+#include <ridge/conv/sm90_output.cuh>
 
 namespace ridge::conv_detail {
 
@@ -65,6 +66,8 @@ struct FilterGradientLoader {
 
 // Stores the sums of one part to [part][filters][taps][channels]. Precondition: channels are whole vectors.
 struct FilterGradientPartial {
+  static constexpr bool stores_alone = true;
+
   float* partial;
   Divider groups;
   std::int64_t filters, taps;
@@ -119,7 +122,7 @@ template <class T> [[nodiscard]] static Status launch_transposed_filters(const A
   return simt::launch(at, copy_images<T>, copies);
 }
 
-// dx for one phase of the stride, by gemm's kernel. Precondition: the phase has elements.
+// dx for one phase of the stride, with the epilogue of a transposed convolution, by gemm's kernel. Precondition: the phase has elements.
 template <class Policy, class T>
 [[nodiscard]] static Status launch_input_phase(const Arguments& args, const AxisMap& h, const AxisMap& w) {
   namespace gemm = gemm_kernels;
@@ -130,23 +133,22 @@ template <class Policy, class T>
   ConvProblem q = p;  // of this phase: gathers from dy, with a filter for each channel of x
   q.x = p.y;
   q.w.shape[0] = channels;
-  q.y = p.dx;
+  const Layout& dx = *p.dx;
+  q.y = dx;
   q.y.shape[2] = h.outputs;
   q.y.shape[3] = w.outputs;
   q.y.stride[2] *= h.output_pitch;
   q.y.stride[3] *= w.output_pitch;
   ImageLoader loader;
   RIDGE_TRY(make_loader(loader, q, g, args.dy, args.workspace, q.dtype, K::c.bm, K::box_b, K::c.line));
-  T* to = static_cast<T*>(args.dx) + h.first_output * p.dx.stride[2] + w.first_output * p.dx.stride[3];
-  const auto output = output_of<T, true>(Epilogue<T>{}, pixels_of(h, w, p.y, q.y), h, w, to, q.y, channels);
-  const bool whole_image = p.geometry.stride.h * p.geometry.stride.w == 1 && is_matrix(q, q.y);
-  const gemm::WgmmaOutput out{whole_image ? gemm::Store::tma : gemm::Store::epilogue,
-                              {to, whole_image ? pixel_pitch(q.y) : 0, 0}};
-  gemm::ColumnEpilogue plain;
-  plain.plain = true;
-  return gemm::launch_wgmma<Policy, T, gemm::Major::k, gemm::Major::k>(loader, out, {pixels_of(q), channels, 0, 1},
-                                                                       whole(g.steps(K::c.bk)), plain, output,
-                                                                       args.plan.device.sms, args.stream);
+  T* to = static_cast<T*>(args.dx) + h.first_output * dx.stride[2] + w.first_output * dx.stride[3];
+  const auto output =
+      output_of<T, true>(epilogue_of<T>(args, h, w), pixels_of(h, w, p.y, q.y), h, w, to, q.y, channels);
+  const bool whole_image = p.geometry.stride.h * p.geometry.stride.w == 1;
+  const PixelOutput out = whole_image ? pixel_output<T>(K::c, args, to, q.y) : PixelOutput{};
+  return gemm::launch_wgmma<Policy, T, gemm::Major::k, gemm::Major::k>(
+      loader, out.store, {pixels_of(q), channels, 0, 1}, whole(g.steps(K::c.bk)), out.epilogue, output,
+      args.plan.device.sms, args.stream);
 }
 
 template <class Policy, class T> [[nodiscard]] static Status launch_input_gradient(const Arguments& args) {
@@ -197,17 +199,19 @@ template <class T> [[nodiscard]] static Status launch_filter_gradient(const Argu
       loader, gemm::WgmmaOutput{}, {filters, filter_gradient_columns(p), 0, parts}, whole(steps),
       gemm::ColumnEpilogue{}, output, args.plan.device.sms, args.stream)));
   const AxisMap h = axis_h(p).forward(), w = axis_w(p).forward();
-  const Taps order = taps_of<true>(h, w, p.x, p.dw, channels, p.dw.stride[1]);
+  const Layout& dw = *p.dw;
+  const Taps order = taps_of<true>(h, w, p.x, dw, channels, dw.stride[1]);
   constexpr int threads = AddPartsPolicy::config.threads;
   return simt::launch(launch_config(args, threads, ceil_div(filters * taps * channels, threads)),
                       conv_add_parts<AddPartsPolicy, T, true>, static_cast<const float*>(partial),
-                      static_cast<T*>(args.dw), whole(parts), filters, whole(taps * channels), order, p.dw.stride[0]);
+                      static_cast<T*>(args.dw), whole(parts), filters, whole(taps * channels), order, dw.stride[0]);
 }
 
-// Both gradients; Policy: that of dx's products.
+// The gradients that are asked for; Policy: that of dx's products.
 template <class Policy, class T> [[nodiscard]] static Status launch_gradient(const Arguments& args) {
-  RIDGE_TRY((launch_input_gradient<Policy, T>(args)));
-  return launch_filter_gradient<T>(args);
+  const ConvProblem& p = args.plan.problem;
+  if (has_dx(p)) RIDGE_TRY((launch_input_gradient<Policy, T>(args)));
+  return has_dw(p) ? launch_filter_gradient<T>(args) : Status{};
 }
 
 }  // namespace wgmma

@@ -72,8 +72,9 @@ constexpr Gathering gradient_gathering(const ConvProblem& p, const AxisMap& h, c
   return g;
 }
 
-// Bytes of the filters' copy; partial sums of dw follow it.
+// Bytes of the filters' copy, for dx; partial sums of dw follow it.
 inline std::int64_t transposed_filter_bytes(const ConvProblem& p) {
+  if (!has_dx(p)) return 0;
   return ceil_div(p.w.count() * static_cast<std::int64_t>(size_of(p.dtype)), 128) * 128;
 }
 
@@ -81,27 +82,27 @@ inline std::int64_t transposed_filter_bytes(const ConvProblem& p) {
 inline std::string refuse_gradients(const ConvProblem& p, const DeviceInfo& device) {
   const Layout& w = p.w;
   Gathering g;
-  if (!gather_in_place(g, p) || !is_walkable(g.h) || !is_walkable(g.w))
+  if (has_dw(p) && (!gather_in_place(g, p) || !is_walkable(g.h) || !is_walkable(g.w)))
     return "its gradients are for x with channels innermost, whose pixels start on 16 bytes, and for less padding";
   if (!is_matrix(p, p.y)) return "its gradients are for dy with filters innermost, whose pixels start on 16 bytes";
-  if (w.shape[2] > 1 && w.shape[3] > 1 && w.stride[2] != w.shape[3] * w.stride[3])
+  if (has_dx(p) && w.shape[2] > 1 && w.shape[3] > 1 && w.stride[2] != w.shape[3] * w.stride[3])
     return "its gradients are for filters whose taps are evenly spaced";
   if (pixels_of(p) + 64 * 64 * gradient_group >= max_grid) return "it counts pixels to 2^31";
-  if (real(p.x.shape[0]) * real(p.x.shape[2]) * real(p.x.shape[3]) >= int_range / 2 || reach(p.dx, p) >= int_range ||
-      reach(p.y, p) >= int_range || p.dw.span() >= max_grid)
+  if (real(p.x.shape[0]) * real(p.x.shape[2]) * real(p.x.shape[3]) >= int_range / 2 || reach(p.y, p) >= int_range ||
+      (p.dx && reach(*p.dx, p) >= int_range) || (p.dw && p.dw->span() >= max_grid))
     return "offsets of 2^31 or more";
   const Axis h = axis_h(p), v = axis_w(p);
-  for (std::int64_t i = 0; i < h.stride; ++i)
+  for (std::int64_t i = 0; has_dx(p) && i < h.stride; ++i)
     for (std::int64_t j = 0; j < v.stride; ++j) {
       const AxisMap of_h = h.gradient(i), of_w = v.gradient(j);
       if (of_h.outputs == 0 || of_w.outputs == 0) continue;
       const Gathering of_phase = gradient_gathering(p, of_h, of_w);
       if (!is_walkable(of_phase.h) || !is_walkable(of_phase.w)) return "its gradients are for less padding";
     }
-  return roofline::refuse_smem(gemm_kernels::wgmma_smem_bytes(filter_gradient_tile()), device);
+  return has_dw(p) ? roofline::refuse_smem(gemm_kernels::wgmma_smem_bytes(filter_gradient_tile()), device) : "";
 }
 
-// Clocks of both gradients, summed over blocks: dx of all phases, by tiles of `of_x`, and dw.
+// Clocks of the gradients that are asked for, summed over blocks: dx of all phases, by tiles of `of_x`, and dw.
 inline double gradient_clocks(const gemm_kernels::Config& of_x, const SplitProblem& s, const DeviceInfo& device) {
   constexpr gemm_kernels::Config of_w = filter_gradient_tile();
   const ConvProblem& p = s.problem;
@@ -119,9 +120,9 @@ inline double gradient_clocks(const gemm_kernels::Config& of_x, const SplitProbl
   const double stores = phases > 1 ? 4 : 1;  // by threads, to strided elements
   const std::int64_t tiles_w = ceil_div(filters, of_w.bm) * ceil_div(filter_gradient_columns(p), of_w.bn) * split;
   const double steps_w = real(ceil_div(ceil_div(pixels_of(p), gradient_group), split));
-  return (real(phases * ceil_div(tiles_x, sms)) * (steps_x * step_clocks(of_x) + stores * tile_clocks) +
-          real(ceil_div(tiles_w, sms)) * (steps_w * step_clocks(of_w) + 2 * tile_clocks)) *
-         sms;
+  const double clocks_x = real(phases * ceil_div(tiles_x, sms)) * (steps_x * step_clocks(of_x) + stores * tile_clocks);
+  const double clocks_w = real(ceil_div(tiles_w, sms)) * (steps_w * step_clocks(of_w) + 2 * tile_clocks);
+  return (real(has_dx(p)) * clocks_x + real(has_dw(p)) * clocks_w) * sms;
 }
 
 }  // namespace ridge::conv_detail

@@ -4,6 +4,7 @@
 #include <ridge/conv/sm90_copies.cuh>
 #include <ridge/conv/sm90_gradient.cuh>
 #include <ridge/conv/sm90_image.cuh>
+#include <ridge/conv/sm90_output.cuh>
 #include <ridge/conv/sm90_wgmma.hpp>
 
 namespace ridge::conv_detail {
@@ -12,12 +13,6 @@ namespace ridge::conv_detail {
 template <int I> struct WgmmaPolicy { static constexpr gemm_kernels::Config config = wgmma_tile(variants[I].config); };
 
 namespace wgmma {
-
-// Whether outputs are stored by TMA, or as float32 by threads: pixels are rows of a matrix, in the residual too.
-static inline bool is_by_columns(const gemm_kernels::Config& c, const ConvProblem& p, const Layout& y) {
-  return is_matrix(p, y) && (!p.residual || (is_matrix(p, *p.residual) &&
-                                             gemm_kernels::takes_addend(c, static_cast<int>(size_of(p.dtype)))));
-}
 
 // Policy: of gemm's kernel.
 template <class Policy, class T> [[nodiscard]] static Status launch_forward(const Arguments& args) {
@@ -35,23 +30,11 @@ template <class Policy, class T> [[nodiscard]] static Status launch_forward(cons
   const auto output = output_of<T, true>(epilogue_of<T>(args), pixels_of(h, v, p.x, p.y), h, v, static_cast<T*>(args.y),
                                          p.y, p.w.shape[0]);
   return launch_in_slices(args, true, output, [&](const auto& to, const gemm::Shape& shape) {
-    gemm::WgmmaOutput out;
-    gemm::ColumnEpilogue by_columns;
-    if (shape.slices == 1 && is_by_columns(K::c, p, p.y)) {
-      out = {gemm::has_tma_store<T> ? gemm::Store::tma : gemm::Store::tma_float, {args.y, pixel_pitch(p.y), 0}};
-      by_columns.activation = p.epilogue.activation;
-      if (p.bias) by_columns.bias = {const_cast<void*>(args.bias), p.dtype, false, 0, p.bias->stride[0], 0};
-      by_columns.plain = !p.bias && !p.residual && p.epilogue.activation == Activation::none;
-      if (p.residual) {
-        out.addend = {args.residual, pixel_pitch(*p.residual), 0};
-        by_columns.addend =
-            p.epilogue.residual_first ? gemm::Addend::before_activation : gemm::Addend::after_activation;
-      }
-    }
+    const PixelOutput out = shape.slices == 1 ? pixel_output<T>(K::c, args, args.y, p.y) : PixelOutput{};
     set_slices(loader, shape, K::c.bk);
     return gemm::launch_wgmma<Policy, T, gemm::Major::k, gemm::Major::k>(
-        loader, out, {shape.m, shape.n, 0, shape.slices}, whole(shape.slice_k), by_columns, to, args.plan.device.sms,
-        args.stream);
+        loader, out.store, {shape.m, shape.n, 0, shape.slices}, whole(shape.slice_k), out.epilogue, to,
+        args.plan.device.sms, args.stream);
   });
 }
 

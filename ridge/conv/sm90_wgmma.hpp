@@ -83,8 +83,9 @@ inline Footprint forward_footprint(const Config& c, const ConvProblem& p, const 
 }
 inline Footprint gradient_footprint(const Config& c, const SplitProblem& s, const DeviceInfo& device) {
   const ConvProblem& p = s.problem;
-  return footprint_of(c, std::max(1, device.sms),
-                      static_cast<std::size_t>(transposed_filter_bytes(p) + s.split * p.w.count() * 4));
+  return footprint_of(
+      c, std::max(1, device.sms),
+      static_cast<std::size_t>(transposed_filter_bytes(p) + (has_dw(p) ? s.split * p.w.count() * 4 : 0)));
 }
 inline Footprint footprint(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
   const Config& c = row.config;
@@ -127,8 +128,8 @@ inline roofline::Kernel gradient_model(const Config& c, const SplitProblem& s, c
   roofline::Kernel k = kernel_of(gradient_footprint(c, s, device), p);
   k.clocks = gradient_clocks(wgmma_tile(c), s, device);
   k.block_us = start_us;
-  k.launches = static_cast<int>(p.geometry.stride.h * p.geometry.stride.w) + 3;
-  const double sums = 4.0 * real(s.split) * real(p.w.count());
+  k.launches = (has_dx(p) ? static_cast<int>(p.geometry.stride.h * p.geometry.stride.w) + 1 : 0) + 2 * has_dw(p);
+  const double sums = has_dw(p) ? 4.0 * real(s.split) * real(p.w.count()) : 0;
   k.bytes_read += sums;
   k.bytes_written += sums;
   return k;

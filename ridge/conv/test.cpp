@@ -1,5 +1,6 @@
 #include <ridge/check/gtest_cases.hpp>
-#include <ridge/conv/conv.hpp>
+#include <ridge/conv/conv_transpose.hpp>
+#include <ridge/conv/families.hpp>
 #include <ridge/conv/geometry.hpp>
 #include <ridge/conv/winograd.hpp>
 
@@ -15,7 +16,7 @@ using conv_detail::AxisMap;
 using conv_detail::variants;
 using conv_detail::winograd_parts;
 
-const check::TestCasesOf cases{"conv2d"};
+const check::TestCasesOf cases{"conv2d", "conv1d", "conv_transpose2d", "conv_transpose1d"};
 
 std::string chosen(const Result<ConvProblem>& p, const char* variant = "") {
   if (!p) return std::string(p.error().message());
@@ -165,6 +166,85 @@ TEST(ConvPlan, GradientsOnTensorCores) {
       but + "its gradients are for x with channels innermost, whose pixels start on 16 bytes, and for less padding");
 }
 
+ConvGeometry last_by(std::int64_t stride, std::int64_t pad) {
+  return {.stride = {stride, stride}, .pad = {pad, pad, pad, pad}, .layout = ConvLayout::nhwc};
+}
+// Of x [n, h, h, c] and filters [c, r, r, k], channels last.
+Result<ConvProblem> transposed(DType dtype, const ConvGeometry& g, std::int64_t n, std::int64_t c, std::int64_t h,
+                               std::int64_t k, std::int64_t r, std::int64_t output_pad = 0) {
+  const auto of = [&](std::vector<std::int64_t> shape) {
+    return TensorView{nullptr, dtype, Layout::contiguous(shape), Device{}};
+  };
+  const TensorView x = of({n, h, h, c}), w = of({c, r, r, k});
+  const auto shape = conv_transpose2d_shape(g, {output_pad, output_pad}, x.layout, w.layout);
+  if (!shape) return shape.error();
+  return ConvProblem::of_transposed({.x = x, .w = w, .y = of(*shape)}, g);
+}
+
+TEST(ConvPlan, TransposedOnesAreShuffledWhereWindowsLieSideBySide) {
+  EXPECT_EQ(chosen(transposed(bf16, last_by(2, 0), 1, 1024, 28, 512, 2)), "shuffle_128");
+  EXPECT_EQ(chosen(transposed(f16, last_by(14, 0), 8, 256, 14, 64, 14)), "shuffle_128");
+  EXPECT_EQ(chosen(transposed(bf16, last_by(2, 1), 64, 512, 8, 256, 4)).substr(0, 6), "wgmma_");
+  EXPECT_EQ(chosen(transposed(bf16, last_by(2, 1), 1, 64, 28, 64, 3, 1)).substr(0, 6), "wgmma_");
+  EXPECT_EQ(chosen(transposed(f32, last_by(2, 0), 1, 64, 28, 64, 2)).substr(0, 8), "implicit");
+  const std::string but = "conv_transpose2d: variant is shuffle_128; it must be another one here: ";
+  const auto why = [](const Result<ConvProblem>& p) { return chosen(p, "shuffle_128"); };
+  EXPECT_EQ(why(transposed(bf16, last_by(2, 0), 1, 64, 28, 64, 3)), but + "windows do not lie side by side");
+  EXPECT_EQ(why(transposed(bf16, last_by(3, 0), 1, 64, 28, 64, 3, 1)), but + "windows do not lie side by side");
+  EXPECT_EQ(why(transposed(bf16, last_by(2, 0), 1, 60, 28, 64, 2)),
+            but + "its input's channels are not innermost, or pixels do not start on 16 bytes");
+  EXPECT_EQ(why(transposed(bf16, last_by(2, 0), 1, 64, 28, 60, 2)),
+            but + "filters are not [c, r, s, k] whose pieces of 16 bytes are aligned");
+  // The gradient of an image that was cut into patches; not where the filters' is asked for too.
+  ConvProblem patches = *ConvProblem::contiguous(bf16, last_by(16, 0), 8, 8, 224, 224, 768, 16, 16, true);
+  EXPECT_EQ(why(patches),
+            "conv2d: variant is shuffle_128; it must be another one here: it is for transposed "
+            "convolutions, and the gradient of x alone");
+  patches.dw.reset();
+  EXPECT_EQ(chosen(patches), "shuffle_128");
+}
+
+TEST(ConvPlan, RowsWithGradientsAreThoseThatTakeOne) {
+  const ConvProblem p = *transposed(bf16, last_by(2, 0), 2, 64, 14, 64, 2);
+  for (const auto& row : variants) {
+    const std::string why = conv_detail::family_of(row).fits(row, {p}, *device_model("H200"));
+    EXPECT_EQ(conv_detail::has_gradients(row.config), why.empty()) << row.name << ": " << why;
+  }
+}
+
+TEST(ConvPlan, ATransposedOnesRefusalSaysWhy) {
+  const auto why = [](const Result<ConvProblem>& p) { return std::string(p.error().message()); };
+  EXPECT_EQ(why(transposed(f32, last_by(2, 0), 1, 4, 5, 4, 3, 2)),
+            "conv_transpose2d: output_pad is 2x2; it must be at least 0 and below the stride, 2x2");
+  EXPECT_EQ(why(transposed(f32, last_by(1, 3), 1, 4, 2, 4, 3)),
+            "conv_transpose2d: y is -2x-2; it must be at least 1 and below 2^30");
+  EXPECT_EQ(why(transposed(f32, last_by(1, 0), 1, 4, 0, 4, 3)),
+            "conv_transpose2d: image is 0x0; it must be at least 1 and below 2^30");
+  ConvGeometry g = last_by(1, 0);
+  g.groups = 3;
+  EXPECT_EQ(why(transposed(f32, g, 1, 4, 5, 4, 3)),
+            "conv_transpose2d: groups is 3; it must be a divisor of the 4 channels of x");
+  std::vector<float> x(64), w(64), y(256);
+  const auto refusal = [](const ConvTensors& t, const ConvGeometry& geometry) {
+    return std::string(ConvProblem::of_transposed(t, geometry).error().message());
+  };
+  const TensorView image = view(x.data(), {1, 2, 3, 3}), filters = view(w.data(), {2, 3, 2, 2});
+  const ConvGeometry two{.stride = {2, 2}};
+  EXPECT_EQ(
+      refusal({.x = image, .w = filters, .y = view(y.data(), {1, 3, 8, 6})}, two),
+      "conv_transpose2d: output_pad is 2x0; it must be at least 0 and below the stride, 2x2: y is 8x6, and without "
+      "it 6x6");
+  EXPECT_EQ(refusal({.x = image, .w = filters, .y = view(y.data(), {1, 4, 6, 6})}, two),
+            "conv_transpose2d: y.shape is 1x4x6x6; it must be 1x3x6x6");
+  EXPECT_EQ(refusal({.x = image, .w = view(w.data(), {3, 3, 2, 2}), .y = view(y.data(), {1, 3, 6, 6})}, two),
+            "conv_transpose2d: w.shape is of 3 input channels; it must be of as many as x has, 2");
+  EXPECT_EQ(refusal({.x = image, .w = view(w.data(), {2, 3, 2}), .y = view(y.data(), {1, 3, 6, 6})}, two),
+            "conv_transpose2d: w.shape is 2x3x2; it must be of 4 axes, c k r s");
+  EXPECT_EQ(
+      refusal({.x = view(x.data(), {1, 2, 3}), .w = view(w.data(), {2, 3, 2}), .y = view(y.data(), {1, 3, 6})}, two),
+      "conv_transpose1d: stride is 2 along h; it must be 1: x has no h");
+}
+
 TEST(ConvPlan, TensorCoresReadWhereTheyCanAndCopyWhereNot) {
   ConvGeometry g = padded_by(1);
   g.layout = ConvLayout::nhwc;
@@ -267,6 +347,54 @@ TEST(Conv, GradientsInOneLine) {
                    .dw = view(dw.data(), {1, 1, 1, 2})});
   EXPECT_EQ(dx, (std::vector<float>{10, 21, 2}));
   EXPECT_EQ(dw, (std::vector<float>{1 * 1 + 2 * 2, 1 * 2 + 2 * 3}));
+}
+
+TEST(Conv, OneGradientInOneLine) {
+  std::vector<float> x{1, 2, 3}, w{10, 1}, dy{1, 2}, dw(2);
+  ConvGradientTensors t{
+      .dy = view(dy.data(), {1, 1, 2}), .x = view(x.data(), {1, 1, 3}), .w = view(w.data(), {1, 1, 2})};
+  EXPECT_EQ(ConvProblem::of_gradient(t).error().message(), "conv1d: outputs is none; it must be dx, dw or both");
+  t.dw = view(dw.data(), {1, 1, 2});
+  conv1d_gradient(t);
+  EXPECT_EQ(dw, (std::vector<float>{1 * 1 + 2 * 2, 1 * 2 + 2 * 3}));
+}
+
+TEST(Conv, SignalsInOneLine) {
+  std::vector<float> x{1, 2, 3}, w{10, 1}, y(2);
+  const ConvTensors signal{
+      .x = view(x.data(), {1, 1, 3}), .w = view(w.data(), {1, 1, 2}), .y = view(y.data(), {1, 1, 2})};
+  conv1d(signal);
+  EXPECT_EQ(y, (std::vector<float>{12, 23}));
+  const auto refusal = [](auto&& run) -> std::string {
+    try {
+      run();
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal([&] { conv2d(signal); }), "conv2d: x.shape is 1x1x3; it must be of 4 axes");
+  EXPECT_EQ(
+      refusal([&] {
+        conv1d(
+            {.x = view(x.data(), {1, 1, 1, 3}), .w = view(w.data(), {1, 1, 1, 2}), .y = view(y.data(), {1, 1, 1, 2})});
+      }),
+      "conv1d: x.shape is 1x1x1x3; it must be of 3 axes");
+}
+
+TEST(Conv, TransposedInOneLine) {
+  std::vector<float> x{1, 2}, w{1, 10, 100}, y(6), bias{3};
+  // With an element that no window reaches: 5 without output padding, and one more.
+  conv_transpose1d({.x = view(x.data(), {1, 1, 2}),
+                    .w = view(w.data(), {1, 1, 3}),
+                    .y = view(y.data(), {1, 1, 6}),
+                    .bias = view(bias.data(), {1})},
+                   {.stride = {1, 2}});
+  EXPECT_EQ(y, (std::vector<float>{4, 13, 105, 23, 203, 3}));
+  std::vector<float> image(4);
+  conv_transpose2d(
+      {.x = view(x.data(), {1, 1, 1, 2}), .w = view(w.data(), {1, 1, 2, 1}), .y = view(image.data(), {1, 1, 2, 2})});
+  EXPECT_EQ(image, (std::vector<float>{1, 2, 10, 20}));
 }
 
 TEST(Conv, AnImageThatIsRepeated) {  // stride 0 along the batch

@@ -1,5 +1,5 @@
 // The table of conv2d's kernels. The header beside each family's .cuh says what its kernels need, take and cost: naive,
-// coarse, halo, direct, grouped, depthwise, implicit, winograd, sm90_fma, sm90_wgmma, sm90_stem.
+// coarse, halo, direct, grouped, depthwise, implicit, winograd, sm90_fma, sm90_wgmma, sm90_stem, sm90_shuffle.
 #pragma once
 #include <ridge/conv/conv.hpp>
 #include <ridge/gemm/config.hpp>
@@ -21,8 +21,9 @@ enum class Algorithm : std::uint8_t {
   fma,        // implicit GEMM by multiply-adds; Hopper's TMA gathers (im2col)
   wgmma,      // implicit GEMM on Hopper's tensor cores; TMA gathers: gemm's kernel with an image loader
   stem,       // few channels on Hopper's tensor cores: threads read windows' rows from an image in shared memory
+  shuffle,    // windows side by side, transposed: one product on Hopper's tensor cores, stored tap by tap
 };
-inline constexpr int algorithm_count = 11;
+inline constexpr int algorithm_count = 12;
 
 struct Config {
   Algorithm algorithm = Algorithm::naive;
@@ -105,6 +106,8 @@ inline constexpr Variant variants[] = {
      {.algorithm = Algorithm::wgmma, .threads = 384, .schedule = gemm_kernels::Schedule::cooperative, .stages = 6, .step = 32, .tf32 = true}},
     {"tf32_256", "256 filters; clusters of two blocks load them once",
      {.algorithm = Algorithm::wgmma, .threads = 384, .tile_filters = 256, .schedule = gemm_kernels::Schedule::cooperative, .stages = 4, .cluster = 2, .step = 32, .tf32 = true}},
+    {"shuffle_128", "transposed, where windows lie side by side: one product for all taps, whose sums are stored where they lie",
+     {.algorithm = Algorithm::shuffle, .threads = 384, .schedule = gemm_kernels::Schedule::cooperative, .stages = 6}},
 };
 // clang-format on
 inline constexpr int variant_count = static_cast<int>(std::size(variants));

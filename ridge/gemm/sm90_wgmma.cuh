@@ -599,6 +599,9 @@ struct WgmmaOutput {
   WgmmaOperand d = {}, addend = {};  // d is null where the launch's epilogue stores
 };
 
+// Whether an epilogue's launches are all Store::epilogue: it says so, and no kernel is compiled for another way.
+template <class Epilogue> inline constexpr bool stores_alone = requires { requires Epilogue::stores_alone; };
+
 // Launches the kernel. sms: multiprocessors. steps: of bk. offsets: for Config::grouped, where shape.batch is the
 // number of groups.
 // Precondition: takes_addend(), if something is added.
@@ -657,7 +660,7 @@ template <class Policy, class T, Major MA, Major MB, class Epilogue, class Loade
       return sm90::launch_dependent_clusters(at, c.cluster, kernel, loader, map_d, map_addend, work, then, epilogue);
     return sm90::launch_clusters(at, c.cluster, kernel, loader, map_d, map_addend, work, then, epilogue);
   };
-  if constexpr (has_tma_store<T>)
+  if constexpr (!stores_alone<Epilogue> && has_tma_store<T>)
     if (out.store == Store::tma) {
       if constexpr (K::defers)
         if (is_cheap(then) && is_more_than_one) return launch.template operator()<Store::tma_deferred>();
@@ -665,9 +668,9 @@ template <class Policy, class T, Major MA, Major MB, class Epilogue, class Loade
         if (is_cheap(then) && then.addend == Addend::none) return launch.template operator()<Store::tma_cheap>();
       return launch.template operator()<Store::tma>();
     }
-  if constexpr (has_float_store<Policy, T>)
+  if constexpr (!stores_alone<Epilogue> && has_float_store<Policy, T>)
     if (out.store == Store::tma_float) return launch.template operator()<Store::tma_float>();
-  if constexpr (has_direct_store<T>)
+  if constexpr (!stores_alone<Epilogue> && has_direct_store<T>)
     if (out.store == Store::direct) return launch.template operator()<Store::direct>();
   if constexpr (!is_by_columns_alone(c)) return launch.template operator()<Store::epilogue>();
   else return Status::error(Code::unsupported, "gemm: tiles whose sums take all registers are stored by TMA only");

@@ -6,7 +6,8 @@ Everything else keeps the types of its inputs. Of the inputs, floats but float64
 
 import torch
 
-PRODUCTS = frozenset({"gemm", "linear", "gemv", "conv2d", "dwconv", "attention"})
+CONVOLUTIONS = ("conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d")
+PRODUCTS = frozenset({"gemm", "linear", "gemv", *CONVOLUTIONS, "dwconv", "attention"})
 IN_FLOAT32 = frozenset(
     {
         "exp",

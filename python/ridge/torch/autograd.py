@@ -299,12 +299,13 @@ def _(call, dy):
     return {"k": dk, "w": dw}
 
 
-@formula("conv2d", keep=("x", "w", "bias", "residual"))
-def _(call, dy):
-    """y = act(the cross-correlation of x with w + bias) + residual, its parts in the order that epilogue has."""
+_GEOMETRY = ("stride", "pad", "dilation", "groups", "layout")
+
+
+def _through_epilogue(call, dy, more):
+    """The gradient of the sums, and {input: gradient} of the bias and the residual. The parts of the epilogue are in the
+    order that it has. more: the options besides geometry and epilogue that compute the sums again."""
     options = call.options
-    geometry = {k: options[k] for k in ("stride", "pad", "dilation", "groups", "layout") if k in options}
-    again = geometry | {k: options[k] for k in ("math",) if k in options}  # of gradients there is no math but exact
     parts = [part for part in (options.get("epilogue") or "").split("+") if part]
     at = next((i for i, part in enumerate(parts) if part in _ACTIVATIONS), len(parts))
     gradients, g = {}, dy
@@ -314,15 +315,39 @@ def _(call, dy):
         before = parts[:at]
         bias = call.bias if "bias" in before else None
         residual = call.residual if "residual" in before else None
-        given = _ridge("conv2d")(call.x, call.w, bias, residual, epilogue="+".join(before) or None, **again)
+        again = {k: options[k] for k in (*_GEOMETRY, *more) if k in options}
+        given = _ridge(call.op)(call.x, call.w, bias, residual, epilogue="+".join(before) or None, **again)
         g = _ACTIVATIONS[parts[at]](g, given)
     if call.residual is not None:
         gradients.setdefault("residual", g)
     if call.bias is not None and call.needs["bias"]:
-        channels = 3 if options.get("layout") == "nhwc" else 1
-        gradients["bias"] = g.sum([axis for axis in range(4) if axis != channels])
-    if call.needs["x"] or call.needs["w"]:
-        gradients["x"], gradients["w"] = _ridge("conv2d_backward")(g, call.x, call.w, **geometry)
+        channels = g.dim() - 1 if (options.get("layout") or "").endswith("c") else 1
+        gradients["bias"] = g.sum([axis for axis in range(g.dim()) if axis != channels])
+    return g, gradients
+
+
+@formula("conv1d", "conv2d", keep=("x", "w", "bias", "residual"))
+def _(call, dy):
+    """y = act(the cross-correlation of x with w + bias) + residual. Gradients have no math but exact."""
+    g, gradients = _through_epilogue(call, dy, ("math",))
+    wanted = [name for name in ("x", "w") if call.needs[name]]
+    if wanted:
+        geometry = {k: call.options[k] for k in _GEOMETRY if k in call.options}
+        outputs = ",".join("d" + name for name in wanted)
+        gradients |= zip(wanted, _ridge(call.op + "_backward")(g, call.x, call.w, outputs=outputs, **geometry))
+    return gradients
+
+
+@formula("conv_transpose1d", "conv_transpose2d", keep=("x", "w", "bias", "residual"))
+def _(call, dy):
+    """The gradients are those of the convolution that takes y's images to x's."""
+    g, gradients = _through_epilogue(call, dy, ("output_pad",))
+    convolution = call.op.replace("_transpose", "")
+    geometry = {k: call.options[k] for k in _GEOMETRY if k in call.options}
+    if call.needs["x"]:
+        gradients["x"] = _ridge(convolution)(g, call.w, **geometry)
+    if call.needs["w"]:
+        gradients["w"], *_ = _ridge(convolution + "_backward")(call.x, g, call.w, outputs="dw", **geometry)
     return gradients
 
 

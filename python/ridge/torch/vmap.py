@@ -2,6 +2,8 @@
 
 import torch
 
+from ridge.torch.autocast import CONVOLUTIONS
+
 
 def rule(op, names):
     """The function for torch.library.register_vmap of an operator with these inputs, in the order of its schema."""
@@ -152,6 +154,6 @@ _RULES = {
     **dict.fromkeys(("sum", "mean", "max", "min"), _reduction(one=False)),
     **dict.fromkeys(("argmax", "argmin"), _reduction(one=True)),
     "gemm": _matrices,
-    **dict.fromkeys(("conv2d", "group_norm", "upsample"), _images),
+    **dict.fromkeys((*CONVOLUTIONS, "group_norm", "upsample"), _images),
     "attention": _sequences,
 }

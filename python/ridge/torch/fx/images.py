@@ -1,7 +1,11 @@
-"""Patterns of networks of images: convolutions with the batch norm, activation and residual after them, group norms.
+"""Patterns of networks of images and signals: convolutions with the batch norm, activation and residual after them, group
+norms.
 
-Images are shown as [n, channels, rows, columns], whatever lies innermost; Ridge's operators are told.
+Images are shown as [n, channels, rows, columns] and signals as [n, channels, columns], whatever lies innermost; Ridge's
+operators are told.
 """
+
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -14,7 +18,8 @@ from ridge.torch.fx.match import Match, Unfit, activation_of, check, residual_of
 def _lies(node, last):
     """Whether an image is contiguous with its channels innermost, or else its columns. Of one channel or one pixel both
     are true."""
-    return graph.is_contiguous(node, (0, 2, 3, 1) if last else (0, 1, 2, 3))
+    axes = value(node).dim()
+    return graph.is_contiguous(node, (0, *range(2, axes), 1) if last else range(axes))
 
 
 def _has_channels_last(*nodes):
@@ -26,28 +31,44 @@ def _has_channels_last(*nodes):
 
 
 def _to_last(x, last):
-    return x.permute(0, 2, 3, 1) if last and x is not None else x
+    return x.movedim(1, -1) if last and x is not None else x
 
 
-def _convolution(x, w, bias, residual, activation, stride, padding, dilation, groups, last, tf32):
+class _How(NamedTuple):
+    """A convolution but for its tensors. Numbers are texts, as Ridge's options: "2" or "2,1"."""
+
+    op: str
+    stride: str
+    padding: str
+    dilation: str
+    output_padding: str | None  # of a transposed one
+    groups: str
+    last: bool  # channels are innermost
+    tf32: bool
+
+
+def _convolution(x, w, bias, residual, activation, *how):
+    how = _How(*how)
     parts = ["bias" if bias is not None else "", "residual" if residual is not None else "", activation or ""]
-    y = torch.ops.ridge.conv2d(
-        *(_to_last(x, last), _to_last(w, last), bias, _to_last(residual, last)),
-        stride=stride,
-        pad=padding,
-        dilation=dilation,
-        groups=groups,
-        layout="nhwc" if last else "nchw",
+    more = {"output_pad": how.output_padding} if how.output_padding else {"math": "tf32" if how.tf32 else None}
+    between = "hw"[-(x.dim() - 2) :]
+    y = getattr(torch.ops.ridge, how.op)(
+        *(_to_last(x, how.last), _to_last(w, how.last), bias, _to_last(residual, how.last)),
+        stride=how.stride,
+        pad=how.padding,
+        dilation=how.dilation,
+        groups=how.groups,
+        layout=f"n{between}c" if how.last else f"nc{between}",
         epilogue="+".join(part for part in parts if part) or None,
-        math="tf32" if tf32 else None,
+        **more,
     )
-    return y.permute(0, 3, 1, 2) if last else y
+    return y.movedim(-1, 1) if how.last else y
 
 
-def _product_of_pixels(x, w, bias, residual, activation, stride, padding, dilation, groups, last, tf32):
+def _product_of_pixels(x, w, bias, residual, activation, *how):
     """The same by filters of one pixel, where channels are innermost or there is one pixel: a matrix product, which has
     kernels for few rows too."""
-    rows = [None if image is None else image.permute(0, 2, 3, 1).reshape(-1, image.shape[1]) for image in (x, residual)]
+    rows = [None if image is None else image.movedim(1, -1).reshape(-1, image.shape[1]) for image in (x, residual)]
     parts = ["bias" if bias is not None else "", activation or ""]
     y = torch.ops.ridge.gemm(
         *(rows[0], w.flatten(1), rows[1], bias),
@@ -55,9 +76,9 @@ def _product_of_pixels(x, w, bias, residual, activation, stride, padding, dilati
         layout="nt",
         epilogue="+".join(part for part in parts if part) or None,
     )
-    if not last:
-        return y.view(x.shape[0], w.shape[0], 1, 1)
-    return y.view(x.shape[0], *x.shape[2:], w.shape[0]).permute(0, 3, 1, 2)
+    if not _How(*how).last:
+        return y.view(x.shape[0], w.shape[0], *x.shape[2:])
+    return y.view(x.shape[0], *x.shape[2:], w.shape[0]).movedim(-1, 1)
 
 
 def _convolution_and_batch_norm(x, w, bias, residual, activation, *how):
@@ -65,9 +86,11 @@ def _convolution_and_batch_norm(x, w, bias, residual, activation, *how):
     return _convolution_and_pass(x, w, bias, residual, activation or "relu", *how)
 
 
-def _convolution_and_pass(x, w, bias, residual, activation, stride, padding, dilation, groups, last, tf32):
-    numbers = (tuple(map(int, text.split(","))) for text in (stride, padding, dilation))
-    y = F.conv2d(x, w, bias, *numbers, int(groups))
+def _convolution_and_pass(x, w, bias, residual, activation, *how):
+    how = _How(*how)
+    sizes = {key: getattr(how, key) for key in ("stride", "padding", "dilation", "output_padding")}
+    sizes = {key: tuple(map(int, text.split(","))) for key, text in sizes.items() if text}
+    y = getattr(F, how.op)(x, w, bias, groups=int(how.groups), **sizes)
     if residual is not None:
         return y + residual
     return torch.relu(y) if activation else y
@@ -95,31 +118,43 @@ def _batch_norm(node, product):
     return (*found, given.get("eps", 1e-5))
 
 
-def _is_of_pixels(x, w, stride, padding, _, groups, last, tf32):
+def _is_of_pixels(x, w, how):
     """Whether each output depends on the one pixel at its place, and a pixel's channels are neighbours."""
-    one = ["1", "1"]
-    every = set(stride.split(",")) == {"1"} and set(padding.split(",")) == {"0"} and groups == "1"
-    return graph.sizes(w)[2:] == one and (last or graph.sizes(x)[2:] == one) and every and not tf32
+    every = set(how.stride.split(",")) == {"1"} and set(how.padding.split(",")) == {"0"} and how.groups == "1"
+    one = set(graph.sizes(w)[2:]) == {"1"} and (how.last or set(graph.sizes(x)[2:]) == {"1"})
+    return one and every and not how.tf32 and not how.output_padding
+
+
+def _how(node, given, last):
+    """The node's _How, of its arguments by name."""
+    op, x = name(node), value(given["input"])
+    usual = {"stride": 1, "padding": 0, "dilation": 1} | ({"output_padding": 0} if "transpose" in op else {})
+    sizes = {"output_padding": None} | {key: _numbers(given.get(key, number)) for key, number in usual.items()}
+    tf32 = "transpose" not in op and x.dtype == torch.float32 and x.is_cuda and torch.backends.cudnn.allow_tf32
+    return _How(op, groups=str(given.get("groups", 1)), last=last, tf32=tf32, **sizes)
+
+
+_CONVOLUTIONS = ("conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d")
 
 
 def convolution(node, training):
-    """act(conv2d(x, w) + bias + residual), a batch norm folded into w and bias; then without what follows."""
-    if name(node) != "conv2d" or training:
+    """act(the convolution of x with w + bias + residual), a batch norm folded into w and bias; then without what
+    follows."""
+    if name(node) not in _CONVOLUTIONS or training:
         return
     given = arguments(node)
     x, w, bias = given["input"], given["weight"], given.get("bias")
     check(x, w, node, *([] if bias is None else [bias]))
-    if value(x).dim() != 4:
+    if value(x).dim() != value(w).dim():
         raise Unfit("its image has no batch")
     last = _has_channels_last(x, w, node)
-    sizes = [_numbers(given.get(key, usual)) for key, usual in (("stride", 1), ("padding", 0), ("dilation", 1))]
-    tf32 = value(x).dtype == torch.float32 and value(x).is_cuda and torch.backends.cudnn.allow_tf32
-    how = (*sizes, str(given.get("groups", 1)), last, tf32)
+    how = _how(node, given, last)
+    transposed = how.output_padding is not None
     nodes, norm = [node], None
-    ways = (_product_of_pixels, _convolution) if _is_of_pixels(x, w, *how) else (_convolution,)
+    ways = (_product_of_pixels, _convolution) if _is_of_pixels(x, w, how) else (_convolution,)
 
     def matches(residual, activation):
-        parts = ["conv2d", "batch_norm" if norm else "bias" if bias is not None else ""]
+        parts = [how.op, "batch_norm" if norm else "bias" if bias is not None else ""]
         what = "+".join(part for part in (*parts, "residual" if residual is not None else "", activation) if part)
         torchs = _convolution_and_batch_norm if norm else _convolution_and_pass
         inputs = (x, w, bias, residual, activation, *how)
@@ -127,7 +162,8 @@ def convolution(node, training):
 
     found = [matches(None, None)]
     after = only_user(node)
-    norm = _batch_norm(after, node)
+    # A transposed one's filters have their channels of y along another axis than the norm is folded along.
+    norm = None if transposed else _batch_norm(after, node)
     if norm:
         nodes.append(after)
         found.append(matches(None, None))

@@ -1,0 +1,285 @@
+// Hopper's rows: gradients, and transposed convolutions, which are the gradient of x with an epilogue.
+#include <ridge/conv/conv_transpose.hpp>
+#include <ridge/conv/sm90_testing.cuh>
+
+namespace ridge::conv_detail {
+namespace {
+
+template <int I, class T> void check_gradient(const Case& t, int parts = 1) {
+  SCOPED_TRACE(t.about);
+  std::mt19937 bits(4);
+  const std::int64_t pitch = t.c + t.gap;  // of pixels
+  std::vector<T> x = filled<T>(bits, t.n * t.h * t.w * pitch), w = filled<T>(bits, t.k * t.r * t.s * t.c);
+  TensorView vx = view(x.data(), {t.n, t.h, t.w, t.c}), vw = view(w.data(), {t.k, t.r, t.s, t.c});
+  vx.layout.stride = {t.h * t.w * pitch, t.w * pitch, pitch, 1};
+  ConvGeometry last = t.geometry;
+  last.layout = ConvLayout::nhwc;
+  const auto shape = conv2d_shape(last, vx.layout, vw.layout);
+  ASSERT_TRUE(shape.ok()) << shape.error().message();
+  const std::int64_t oh = (*shape)[1], ow = (*shape)[2];
+  std::vector<T> dy = filled<T>(bits, t.n * oh * ow * t.k);
+  std::vector<T> dx(x.size() + behind, T(untouched)), dw(w.size() + behind, T(untouched));
+  const TensorView vdy = view(dy.data(), {t.n, oh, ow, t.k});
+  TensorView vdx = view(dx.data(), {t.n, t.h, t.w, t.c});
+  vdx.layout = vx.layout;
+  const TensorView vdw = view(dw.data(), {t.k, t.r, t.s, t.c});
+  // The same elements, with their axes in the layout's order.
+  const auto named = [&](TensorView v) {
+    const Layout from = v.layout;
+    constexpr int axes[] = {0, 3, 1, 2};
+    for (int i = 0; i < 4 && t.geometry.layout == ConvLayout::nchw; ++i) {
+      v.layout.shape[i] = from.shape[axes[i]];
+      v.layout.stride[i] = from.stride[axes[i]];
+    }
+    return v;
+  };
+  const ConvGradientTensors tensors{
+      .dy = named(vdy), .x = named(vx), .w = named(vw), .dx = named(vdx), .dw = named(vdw)};
+  const auto problem = ConvProblem::of_gradient(tensors, t.geometry);
+  ASSERT_TRUE(problem.ok()) << problem.error().message();
+  if (t.special_values) {
+    at(x.data(), problem->x, 0, t.c - 1, 0, 0) = T(INFINITY);
+    at(dy.data(), problem->y, t.n - 1, 0, oh - 1, ow - 1) = T(NAN);
+    at(dy.data(), problem->y, 0, t.k - 1, 0, 0) = T(INFINITY);
+    at(w.data(), problem->w, t.k - 1, 0, 0, t.s - 1) = T(NAN);
+  }
+
+  ConvPlan plan = plan_of(*problem, I);
+  plan.split = parts;
+  plan.workspace = static_cast<std::size_t>(transposed_filter_bytes(*problem) + parts * problem->w.count() * 4);
+  Bench bench(plan);
+  const Status status = wgmma::launch_gradient<Emulated<I>, T>({.plan = bench.plan,
+                                                                .x = x.data(),
+                                                                .w = w.data(),
+                                                                .dy = dy.data(),
+                                                                .dx = dx.data(),
+                                                                .dw = dw.data(),
+                                                                .workspace = bench.workspace()});
+  ASSERT_TRUE(status.ok()) << status.message();
+  const ConvOracle oracle = oracle_of<T>(*problem, x.data(), w.data(), dy.data());
+  expect("dx", dx, *problem->dx, [&](auto n, auto c, auto i, auto j) { return oracle.input_gradient(n, c, i, j).sum; });
+  expect("dw", dw, *problem->dw,
+         [&](auto k, auto c, auto i, auto j) { return oracle.filter_gradient(k, c, i, j).sum; });
+  ASSERT_TRUE(bench.is_intact());
+}
+
+TEST(ConvOnHopperGradient, TilesAndParts) {
+  check_gradient<wgmma_64, half>({.about = "a tile", .h = 8, .w = 8, .geometry = padded(1)});
+  const Case t{.about = "144 pixels, 2x2", .n = 3, .c = 72, .h = 9, .w = 7, .k = 136, .r = 2, .s = 2};
+  for (const int parts : {1, 2, 5}) check_gradient<wgmma_128, bfloat16>(t, parts);
+  check_gradient<wgmma_256, half>({.about = "many channels", .c = 264, .h = 3, .w = 5, .k = 8, .r = 1, .s = 1});
+  check_gradient<wgmma_128_ping_pong, half>(
+      {.about = "few", .n = 2, .c = 8, .h = 5, .w = 6, .k = 8, .geometry = padded(1)}, 2);
+}
+TEST(ConvOnHopperGradient, StridesDilationsAsymmetricPadding) {
+  check_gradient<wgmma_64, half>(
+      {.about = "stride 2", .n = 2, .c = 16, .h = 11, .w = 12, .k = 24, .geometry = stride_of(2, 1)}, 2);
+  check_gradient<wgmma_64, half>({.about = "places that no tap meets",
+                                  .n = 2,
+                                  .c = 16,
+                                  .h = 9,
+                                  .w = 10,
+                                  .k = 8,
+                                  .r = 1,
+                                  .s = 1,
+                                  .geometry = stride_of(2, 0)});
+  check_gradient<wgmma_64, half>({.about = "such places, and more filters than a step",
+                                  .c = 8,
+                                  .h = 7,
+                                  .w = 8,
+                                  .k = 136,
+                                  .r = 2,
+                                  .s = 2,
+                                  .geometry = stride_of(3, 0),
+                                  .special_values = true});
+  check_gradient<wgmma_128, bfloat16>(
+      {.about = "all of it",
+       .n = 2,
+       .c = 72,
+       .h = 17,
+       .w = 20,
+       .k = 24,
+       .r = 3,
+       .s = 2,
+       .geometry = {.stride = {2, 3}, .dilation = {2, 3}, .pad = {0, 3, 4, 1}, .layout = ConvLayout::nhwc}});
+  check_gradient<wgmma_64, half>(
+      {.about = "more padding than taps", .c = 8, .h = 4, .w = 5, .k = 8, .r = 2, .s = 1, .geometry = padded(3)});
+  check_gradient<wgmma_64, half>(
+      {.about = "gaps of a vector", .h = 5, .w = 6, .k = 16, .geometry = padded(1), .gap = 8});
+}
+TEST(ConvOnHopperGradient, ChannelsLieInnermostByStrides) {
+  check_gradient<wgmma_64, half>({.about = "nchw in name",
+                                  .n = 2,
+                                  .c = 72,
+                                  .h = 6,
+                                  .w = 5,
+                                  .k = 16,
+                                  .r = 3,
+                                  .s = 2,
+                                  .geometry = {.pad = {1, 1, 1, 1}}});
+}
+TEST(ConvOnHopperGradient, NaNAndInfinityAreWhereTheyBelong) {
+  for (const std::int64_t stride : {1, 2})
+    check_gradient<wgmma_64, half>({.about = "72 channels",
+                                    .n = 2,
+                                    .c = 72,
+                                    .h = 8,
+                                    .w = 8,
+                                    .k = 24,
+                                    .geometry = stride_of(stride, 1),
+                                    .special_values = true},
+                                   2);
+}
+
+TEST(ConvOnHopperGradient, OneOfThem) {
+  const auto check_one = [](bool of_x) {
+    const ConvGeometry g = padded(1);
+    std::mt19937 bits(5);
+    std::vector<half> dy = filled<half>(bits, 2 * 5 * 6 * 24), x = filled<half>(bits, 2 * 5 * 6 * 16),
+                      w = filled<half>(bits, 24 * 9 * 16);
+    std::vector<half> d((of_x ? x : w).size() + behind, half(untouched));
+    ConvGradientTensors tensors{
+        .dy = view(dy.data(), {2, 5, 6, 24}), .x = view(x.data(), {2, 5, 6, 16}), .w = view(w.data(), {24, 3, 3, 16})};
+    if (of_x) tensors.dx = view(d.data(), {2, 5, 6, 16});
+    else tensors.dw = view(d.data(), {24, 3, 3, 16});
+    const auto problem = ConvProblem::of_gradient(tensors, g);
+    ASSERT_TRUE(problem.ok()) << problem.error().message();
+    ConvPlan plan = plan_of(*problem, wgmma_64);
+    plan.split = of_x ? 1 : 2;
+    plan.workspace =
+        static_cast<std::size_t>(transposed_filter_bytes(*problem) + (of_x ? 0 : 2 * problem->w.count() * 4));
+    Bench bench(plan);
+    const ConvOracle oracle = oracle_of<half>(*problem, x.data(), w.data(), dy.data());
+    // What the gradient does not need may be null.
+    const Status status = wgmma::launch_gradient<Emulated<wgmma_64>, half>({.plan = bench.plan,
+                                                                            .x = of_x ? nullptr : x.data(),
+                                                                            .w = of_x ? w.data() : nullptr,
+                                                                            .dy = dy.data(),
+                                                                            .dx = of_x ? d.data() : nullptr,
+                                                                            .dw = of_x ? nullptr : d.data(),
+                                                                            .workspace = bench.workspace()});
+    ASSERT_TRUE(status.ok()) << status.message();
+    expect(of_x ? "dx" : "dw", d, of_x ? *problem->dx : *problem->dw, [&](auto a, auto b, auto i, auto j) {
+      return (of_x ? oracle.input_gradient(a, b, i, j) : oracle.filter_gradient(a, b, i, j)).sum;
+    });
+    ASSERT_TRUE(bench.is_intact());
+  };
+  check_one(true);
+  check_one(false);
+}
+
+// ---- transposed
+
+// Takes images of t.h x t.w and t.c channels to t.k; output_pad: what y is larger.
+template <int I, class T> void check_transposed(const Case& t, ConvPair output_pad = {0, 0}) {
+  SCOPED_TRACE(t.about);
+  std::mt19937 bits(6);
+  std::vector<T> x = filled<T>(bits, t.n * t.h * t.w * t.c), w = filled<T>(bits, t.c * t.r * t.s * t.k),
+                 bias = filled<T>(bits, t.k);
+  const TensorView vx = view(x.data(), {t.n, t.h, t.w, t.c}), vw = view(w.data(), {t.c, t.r, t.s, t.k});
+  const auto shape = conv_transpose2d_shape(t.geometry, output_pad, vx.layout, vw.layout);
+  ASSERT_TRUE(shape.ok()) << shape.error().message();
+  const auto like_y = [&](std::vector<T>& v) {
+    return view(v.data(), {(*shape)[0], (*shape)[1], (*shape)[2], (*shape)[3]});
+  };
+  const std::int64_t outputs = (*shape)[0] * (*shape)[1] * (*shape)[2] * (*shape)[3];
+  std::vector<T> y(static_cast<std::size_t>(outputs) + behind, T(untouched)), residual = filled<T>(bits, outputs);
+  ConvTensors tensors{.x = vx, .w = vw, .y = like_y(y)};
+  if (t.bias) tensors.bias = view(bias.data(), {t.k});
+  if (t.residual) tensors.residual = like_y(residual);
+  const auto problem = ConvProblem::of_transposed(tensors, t.geometry, t.epilogue);
+  ASSERT_TRUE(problem.ok()) << problem.error().message();
+  constexpr bool shuffles = variants[I].config.algorithm == Algorithm::shuffle;
+  ConvPlan plan = plan_of(*problem, I);
+  plan.workspace = shuffles ? 0 : static_cast<std::size_t>(transposed_filter_bytes(*problem));
+  Bench bench(plan);
+  const Arguments args{.plan = bench.plan,
+                       .w = w.data(),
+                       .bias = t.bias ? bias.data() : nullptr,
+                       .residual = t.residual ? residual.data() : nullptr,
+                       .dy = x.data(),
+                       .dx = y.data(),
+                       .workspace = bench.workspace()};
+  const Status status = [&] {
+    if constexpr (shuffles) return shuffle::launch<ShufflePolicy<I>, T>(args);
+    else return wgmma::launch_gradient<Emulated<I>, T>(args);
+  }();
+  ASSERT_TRUE(status.ok()) << status.message();
+  const ConvOracle oracle = oracle_of<T>(*problem, nullptr, w.data(), x.data());
+  expect("y", y, *problem->dx, [&](auto n, auto k, auto i, auto j) {
+    const double addend = t.residual ? double{float(at(residual.data(), *problem->residual, n, k, i, j))} : 0;
+    return after(t.epilogue, oracle.input_gradient(n, k, i, j).sum,
+                 t.bias ? double{float(bias[static_cast<std::size_t>(k)])} : 0, addend);
+  });
+  ASSERT_TRUE(bench.is_intact());
+}
+
+TEST(ConvTransposeOnHopper, StridesAndOutputPadding) {
+  check_transposed<wgmma_64, half>(
+      {.about = "2x2", .n = 2, .c = 72, .h = 5, .w = 6, .k = 16, .r = 2, .s = 2, .geometry = stride_of(2, 0)});
+  check_transposed<wgmma_128, bfloat16>(
+      {.about = "4x4", .n = 2, .c = 16, .h = 5, .w = 7, .k = 72, .r = 4, .s = 4, .geometry = stride_of(2, 1)});
+  check_transposed<wgmma_64, half>({.about = "3x3", .c = 24, .h = 6, .w = 4, .k = 8, .geometry = stride_of(2, 1)},
+                                   {1, 1});
+  check_transposed<wgmma_64, half>({.about = "places that no tap meets",
+                                    .c = 8,
+                                    .h = 5,
+                                    .w = 4,
+                                    .k = 8,
+                                    .r = 1,
+                                    .s = 2,
+                                    .geometry = stride_of(3, 0)},
+                                   {2, 1});
+  check_transposed<wgmma_256, half>(
+      {.about = "stride 1", .n = 2, .c = 72, .h = 9, .w = 8, .k = 264, .geometry = padded(1)});
+}
+TEST(ConvTransposeOnHopper, WindowsSideBySideAreShuffled) {
+  const ConvGeometry two = stride_of(2, 0);
+  check_transposed<shuffle_128, half>(
+      {.about = "2x2", .n = 2, .c = 72, .h = 5, .w = 6, .k = 16, .r = 2, .s = 2, .geometry = two});
+  check_transposed<shuffle_128, bfloat16>(
+      {.about = "more pixels than a tile", .n = 3, .c = 8, .h = 9, .w = 11, .k = 72, .r = 2, .s = 2, .geometry = two});
+  check_transposed<shuffle_128, half>({.about = "3x4",
+                                       .n = 2,
+                                       .c = 136,
+                                       .h = 4,
+                                       .w = 3,
+                                       .k = 24,
+                                       .r = 3,
+                                       .s = 4,
+                                       .geometry = {.stride = {3, 4}, .layout = ConvLayout::nhwc}});
+  for (const bool first : {false, true})
+    check_transposed<shuffle_128, bfloat16>({.about = "bias, relu and a residual",
+                                             .n = 2,
+                                             .c = 16,
+                                             .h = 5,
+                                             .w = 6,
+                                             .k = 40,
+                                             .r = 2,
+                                             .s = 2,
+                                             .geometry = two,
+                                             .epilogue = {.activation = Activation::relu, .residual_first = first},
+                                             .bias = true,
+                                             .residual = true});
+}
+TEST(ConvTransposeOnHopper, Epilogues) {
+  for (const std::int64_t stride : {1, 2})  // stored by TMA, and by threads in phases
+    for (const bool first : {false, true})
+      for (const bool residual : {false, true}) {
+        const Case t{.about = "bias, relu and a residual",
+                     .n = 2,
+                     .c = 16,
+                     .h = 5,
+                     .w = 6,
+                     .k = 72,
+                     .geometry = stride_of(stride, 1),
+                     .epilogue = {.activation = Activation::relu, .residual_first = first},
+                     .bias = true,
+                     .residual = residual};
+        check_transposed<wgmma_64, half>(t);
+        check_transposed<wgmma_128, bfloat16>(t);
+      }
+}
+
+}  // namespace
+}  // namespace ridge::conv_detail
