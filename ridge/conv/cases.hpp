@@ -288,6 +288,22 @@ inline check::CaseBook conv2d_book() {
         "fill=inf", "place=padded", "place=offset", "warp=64"})
     for (const char* groups : {"16", "4"})
       test("bf16:n=2,c=16,h=5,w=6,k=16,r=3:pad=1:groups=" + std::string(groups) + ":layout=nhwc:" + rest);
+  // Their gradients: strips of four elements and of four outputs, which end within images; even and odd padding, more
+  // of it than a filter reaches; several vectors of channels, and more than a block has; one gradient alone.
+  for (const char* type : {"f32", "f16", "bf16"})
+    for (const char* size :
+         {"n=2,c=16,h=7,w=9,k=16,r=3:pad=1:groups=16", "n=1,c=24,h=9,w=14,k=24,r=5:pad=2:groups=24",
+          "n=2,c=8,h=10,w=11,k=8,r=7:pad=3:groups=8", "n=3,c=8,h=6,w=5,k=8,r=3:groups=8",
+          "n=1,c=8,h=5,w=6,k=8,r=3:pad=4,3,0,5:groups=8", "n=2,c=8,h=8,w=9,k=8,r=5:pad=1,0,2,3:groups=8"})
+      for (const char* stride : {"", ":stride=2"})
+        test(std::string(type) + ":" + size + ":layout=nhwc:backward:fill=ints" + stride);
+  for (const char* stride : {"", ":stride=2"}) {
+    test(std::string("bf16:n=1,c=264,h=5,w=6,k=264,r=3:pad=1:groups=264:layout=nhwc:backward:fill=ints:variant=") +
+         "depthwise_3_gradient" + stride);
+    for (const char* rest :
+         {"fill=nan", "fill=inf", "outputs=dx", "outputs=dw", "place=padded", "place=offset", "warp=64"})
+      test(std::string("bf16:n=2,c=16,h=6,w=7,k=16,r=3:pad=1:groups=16:layout=nhwc:backward:") + rest + stride);
+  }
   // Implicit GEMM: around tiles of 64 and 128 filters, 128 pixels, and steps of eight terms; pixels in parts.
   for (const char* size : {"n=1,c=1,h=11,w=12,k=64,r=1", "n=1,c=8,h=8,w=16,k=65,r=1", "n=2,c=9,h=8,w=8,k=63,r=1",
                            "n=1,c=3,h=9,w=15,k=130,r=3:pad=1", "n=2,c=5,h=17,w=19,k=4,r=3:pad=1",

@@ -2,6 +2,7 @@
 #pragma once
 #include <ridge/conv/coarse.hpp>
 #include <ridge/conv/depthwise.hpp>
+#include <ridge/conv/depthwise_gradient.hpp>
 #include <ridge/conv/direct.hpp>
 #include <ridge/conv/grouped.hpp>
 #include <ridge/conv/halo.hpp>
@@ -18,8 +19,19 @@
 namespace ridge::conv_detail {
 
 inline constexpr const Family* families[] = {
-    &naive::family,    &coarse::family,   &halo::family, &direct::family, &grouped::family, &depthwise::family,
-    &implicit::family, &winograd::family, &fma::family,  &wgmma::family,  &stem::family,    &shuffle::family,
+    &naive::family,
+    &coarse::family,
+    &halo::family,
+    &direct::family,
+    &grouped::family,
+    &depthwise::family,
+    &depthwise_gradient::family,
+    &implicit::family,
+    &winograd::family,
+    &fma::family,
+    &wgmma::family,
+    &stem::family,
+    &shuffle::family,
 };
 static_assert(std::size(families) == algorithm_count);
 inline const Family& family_of(const Variant& row) { return *families[static_cast<int>(row.config.algorithm)]; }
@@ -27,12 +39,12 @@ inline const Family& family_of(const Variant& row) { return *families[static_cas
 // Whether a row computes gradients, and so transposed convolutions: the others refuse them.
 constexpr bool has_gradients(const Config& c) {
   return c.algorithm == Algorithm::naive || c.algorithm == Algorithm::implicit || c.algorithm == Algorithm::shuffle ||
-         (c.algorithm == Algorithm::wgmma && wgmma::has_gradient(c));
+         c.algorithm == Algorithm::depthwise_gradient || (c.algorithm == Algorithm::wgmma && wgmma::has_gradient(c));
 }
 
 // How each family does split-K, in the same order; null: it does not.
 inline constexpr const Slicing* slicings[] = {
-    nullptr, nullptr,       nullptr,         nullptr, nullptr, nullptr, &implicit::slicing,
+    nullptr, nullptr,       nullptr,         nullptr, nullptr, nullptr, nullptr, &implicit::slicing,
     nullptr, &fma::slicing, &wgmma::slicing, nullptr, nullptr,
 };
 static_assert(std::size(slicings) == algorithm_count);

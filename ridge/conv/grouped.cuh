@@ -193,16 +193,13 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
 
 namespace grouped {
 
-// A block for each of its vectors of channels and chunk of strips: y and x of the grid.
-template <class T>
-static Status launch_kernel(const Arguments& args, const Config& c,
-                            void (*kernel)(const T*, const T*, T*, GroupedShape, Epilogue<T>)) {
-  const ConvProblem& p = args.plan.problem;
-  const std::int64_t vectors = grouped_vectors(p);
+// The shape of a kernel that takes images of layout `from` to strips of `to`.
+static inline GroupedShape shape_of(const ConvProblem& p, const Config& c, const Layout& from, const Layout& to) {
+  const std::int64_t vectors = grouped_vectors(p), of_row = ceil_div(to.shape[3], c.rows);
   GroupedShape s{.channels = whole(p.x.shape[1]),
-                 .h = whole(p.x.shape[2]),
-                 .w = whole(p.x.shape[3]),
-                 .ow = whole(p.y.shape[3]),
+                 .h = whole(from.shape[2]),
+                 .w = whole(from.shape[3]),
+                 .ow = whole(to.shape[3]),
                  .top = whole(p.geometry.pad.top),
                  .left = whole(p.geometry.pad.left),
                  .rows = whole(p.w.shape[2]),
@@ -212,19 +209,27 @@ static Status launch_kernel(const Arguments& args, const Config& c,
                  .dilation_h = whole(p.geometry.dilation.h),
                  .dilation_w = whole(p.geometry.dilation.w),
                  .vectors = whole(vectors),
-                 .strips = static_cast<unsigned>(grouped_strips(c, p)),
+                 .strips = static_cast<unsigned>(to.shape[0] * to.shape[2] * of_row),
                  .of_block = Divider(vectors),
-                 .of_row = Divider(ceil_div(p.y.shape[3], c.rows)),
-                 .of_image = Divider(p.y.shape[2]),
+                 .of_row = Divider(of_row),
+                 .of_image = Divider(to.shape[2]),
                  .residual_vectors = p.residual && has_vectors_of_channels(*p.residual, p.dtype)};
-  std::copy_n(p.x.stride.begin(), 4, s.x);
-  std::copy_n(p.y.stride.begin(), 4, s.y);
+  std::copy_n(from.stride.begin(), 4, s.x);
+  std::copy_n(to.stride.begin(), 4, s.y);
   std::copy_n(p.w.stride.begin(), 4, s.f);
+  return s;
+}
+
+// A block for each of its vectors of channels and chunk of strips: y and x of the grid.
+template <class T>
+static Status launch_kernel(const Arguments& args, const Config& c,
+                            void (*kernel)(const T*, const T*, T*, GroupedShape, Epilogue<T>)) {
+  const ConvProblem& p = args.plan.problem;
   simt::Config at = launch_config(args);
   const unsigned columns = static_cast<unsigned>(grouped_columns(p));
   at.grid = dim3(at.grid.x / columns, columns);
   return simt::launch(at, kernel, static_cast<const T*>(args.x), static_cast<const T*>(args.w), static_cast<T*>(args.y),
-                      s, epilogue_of<T>(args));
+                      shape_of(p, c, p.x, p.y), epilogue_of<T>(args));
 }
 
 template <int I, class T> static Status launch(const Arguments& args) {

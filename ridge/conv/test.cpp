@@ -205,10 +205,24 @@ TEST(ConvPlan, TransposedOnesAreShuffledWhereWindowsLieSideBySide) {
 }
 
 TEST(ConvPlan, RowsWithGradientsAreThoseThatTakeOne) {
-  const ConvProblem p = *transposed(bf16, last_by(2, 0), 2, 64, 14, 64, 2);
   for (const auto& row : variants) {
-    const std::string why = conv_detail::family_of(row).fits(row, {p}, *device_model("H200"));
+    const bool depthwise = row.config.algorithm == conv_detail::Algorithm::depthwise_gradient;
+    ConvGeometry g = last_by(2, 0);
+    if (depthwise) g.groups = 64;
+    const auto p = transposed(bf16, g, 2, 64, 14, depthwise ? 1 : 64, depthwise ? row.config.size : 2);
+    ASSERT_TRUE(p) << p.error().message();
+    const std::string why = conv_detail::family_of(row).fits(row, {*p}, *device_model("H200"));
     EXPECT_EQ(conv_detail::has_gradients(row.config), why.empty()) << row.name << ": " << why;
+  }
+}
+
+TEST(ConvPlan, DepthwiseGradientsAreTheirOwnRows) {
+  for (const int size : {3, 5, 7}) {
+    ConvGeometry g = last_by(1, size / 2);
+    g.groups = 96;
+    const std::string name = "depthwise_" + std::to_string(size) + "_gradient";
+    EXPECT_EQ(chosen(ConvProblem::contiguous(bf16, g, 32, 96, 56, 56, 96, size, size, true)), name);
+    EXPECT_EQ(chosen(ConvProblem::contiguous(f32, g, 32, 96, 56, 56, 96, size, size, true)), name);
   }
 }
 

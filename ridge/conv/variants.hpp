@@ -1,5 +1,5 @@
 // The table of conv2d's kernels. The header beside each family's .cuh says what its kernels need, take and cost: naive,
-// coarse, halo, direct, grouped, depthwise, implicit, winograd, sm90_fma, sm90_wgmma, sm90_stem, sm90_shuffle.
+// coarse, halo, direct, grouped, depthwise, depthwise_gradient, implicit, winograd, sm90_fma, sm90_wgmma, sm90_stem, sm90_shuffle.
 #pragma once
 #include <ridge/conv/conv.hpp>
 #include <ridge/gemm/config.hpp>
@@ -16,14 +16,15 @@ enum class Algorithm : std::uint8_t {
   direct,     // an image's tile in shared memory, a strip of outputs of several filters in each thread's registers
   grouped,    // groups of few channels, channels innermost: a thread has whole groups of neighbouring outputs
   depthwise,  // the same for groups of one channel and filters of a fixed size: inputs are loaded once for all outputs
-  implicit,   // implicit GEMM: a matrix product with one operand gathered from the image
-  winograd,   // 16 products of sums for 36, as matrix products between transforms
-  fma,        // implicit GEMM by multiply-adds; Hopper's TMA gathers (im2col)
-  wgmma,      // implicit GEMM on Hopper's tensor cores; TMA gathers: gemm's kernel with an image loader
-  stem,       // few channels on Hopper's tensor cores: threads read windows' rows from an image in shared memory
-  shuffle,    // windows side by side, transposed: one product on Hopper's tensor cores, stored tap by tap
+  depthwise_gradient,  // its gradients, and its transposed convolution
+  implicit,            // implicit GEMM: a matrix product with one operand gathered from the image
+  winograd,            // 16 products of sums for 36, as matrix products between transforms
+  fma,                 // implicit GEMM by multiply-adds; Hopper's TMA gathers (im2col)
+  wgmma,               // implicit GEMM on Hopper's tensor cores; TMA gathers: gemm's kernel with an image loader
+  stem,     // few channels on Hopper's tensor cores: threads read windows' rows from an image in shared memory
+  shuffle,  // windows side by side, transposed: one product on Hopper's tensor cores, stored tap by tap
 };
-inline constexpr int algorithm_count = 12;
+inline constexpr int algorithm_count = 13;
 
 struct Config {
   Algorithm algorithm = Algorithm::naive;
@@ -76,6 +77,12 @@ inline constexpr Variant variants[] = {
      {.algorithm = Algorithm::depthwise, .threads = 128, .size = 7, .rows = 4, .blocks_per_sm = 3}},
     {"grouped_4_last", "the same as depthwise_last for groups of four channels and four filters",
      {.algorithm = Algorithm::grouped, .filters = 4, .rows = 4, .blocks_per_sm = 2}},
+    {"depthwise_3_gradient", "gradients of depthwise filters: dy's rows are loaded once for four elements of dx; a block has all taps' sums",
+     {.algorithm = Algorithm::depthwise_gradient, .threads = 480, .size = 3, .rows = 4}},
+    {"depthwise_5_gradient", "the same for 5 x 5",
+     {.algorithm = Algorithm::depthwise_gradient, .threads = 480, .size = 5, .rows = 4}},
+    {"depthwise_7_gradient", "and for 7 x 7",
+     {.algorithm = Algorithm::depthwise_gradient, .threads = 448, .size = 7, .rows = 4}},
     {"implicit_64", "a matrix product of filters and gathered pixels, 64 x 128 per block",
      {.algorithm = Algorithm::implicit, .threads = 128, .tile_filters = 64, .blocks_per_sm = 3, .blocks_per_sm_wide = 2}},
     {"implicit_128", "128 x 128 per block: fewer reads of both operands",
