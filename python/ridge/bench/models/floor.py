@@ -64,11 +64,16 @@ class Counting(Torch):
         self.operations += 2 * batch * heads * pairs * (d + v.shape[-1])
         return super().attention(q, k, v, causal, window, softcap, mask, scale)
 
-    def conv2d(self, x, w, bias, stride=1, pad=0, activation=None, residual=None):
+    def conv2d(self, x, w, bias, stride=1, pad=0, activation=None, residual=None, groups=1, added=None):
         self._read(w, bias)
-        y = super().conv2d(x, w, bias, stride, pad, activation, residual)
+        y = super().conv2d(x, w, bias, stride, pad, activation, residual, groups, added)
         self.operations += 2 * y.numel() * w[0].numel()
         return y
+
+    def conv_transpose2d(self, x, w, bias, stride):
+        self._read(w, bias)
+        self.operations += 2 * x.numel() * w[0].numel()
+        return super().conv_transpose2d(x, w, bias, stride)
 
     def causal_conv(self, k, w, eps=0.0):
         self.weights += w.numel()  # its operations are few by Fourier transforms

@@ -14,6 +14,10 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 import ridge.torch
 from ridge.bench.peers.table import ACTIVATIONS
 
+_NOT_FUSED = {"hardswish": F.hardswish, "hardsigmoid": F.hardsigmoid}  # activations that none of Ridge's operators has
+_ANY = ACTIVATIONS | _NOT_FUSED
+_NMS_ROUNDS = 8
+
 
 class Torch:
     """What a user of PyTorch writes; eager mode runs it as it stands here."""
@@ -23,12 +27,12 @@ class Torch:
     def linear(self, x, w, bias=None, activation=None, residual=None):
         """act(x w^T + bias) + residual."""
         y = F.linear(x, w, bias)
-        y = ACTIVATIONS[activation](y) if activation else y
+        y = _ANY[activation](y) if activation else y
         return y if residual is None else y + residual
 
-    def gated(self, x, w, activation):
-        """act(x gate^T) * (x up^T). w [2 out, in] has the rows of gate, then those of up."""
-        gate, up = self.linear(x, w).chunk(2, -1)
+    def gated(self, x, w, activation, bias=None):
+        """act(x gate^T) * (x up^T). w [2 out, in] has the rows of gate, then those of up; so has bias [2 out]."""
+        gate, up = self.linear(x, w, bias).chunk(2, -1)
         return ACTIVATIONS[activation](gate) * up
 
     def grouped(self, x, w, offsets):
@@ -73,6 +77,11 @@ class Torch:
     def modulated_layer_norm(self, x, shift, scale, eps):
         """(1 + scale) * norm(x) + shift. x [batch, tokens, width]; shift, scale [batch, width], of each image."""
         return self.layer_norm(x, None, None, eps) * (1 + scale.unsqueeze(1)) + shift.unsqueeze(1)
+
+    def group_norm(self, x, gamma, beta, groups, eps, activation=None):
+        """Of images. act(the norm over a group's channels and all pixels)."""
+        y = F.group_norm(x.permute(0, 3, 1, 2), groups, gamma, beta, eps).permute(0, 2, 3, 1)
+        return ACTIVATIONS[activation](y) if activation else y
 
     # ---- tokens ------------------------------------------------------------------------------------------------------
 
@@ -151,18 +160,51 @@ class Torch:
 
     # ---- images and signals ------------------------------------------------------------------------------------------
 
-    def conv2d(self, x, w, bias, stride=1, pad=0, activation=None, residual=None):
-        """act(the convolution + bias + residual). w [filters, rows, columns, channels]; stride and pad are numbers, or
-        (of h, of w)."""
-        y = F.conv2d(x.permute(0, 3, 1, 2), w.permute(0, 3, 1, 2), bias, stride, pad).permute(0, 2, 3, 1)
+    def conv2d(self, x, w, bias, stride=1, pad=0, activation=None, residual=None, groups=1, added=None):
+        """act(the convolution + bias + residual) + added, with one of these two. w [filters, rows, columns, channels of
+        a group]; stride and pad are numbers, or (of h, of w)."""
+        y = F.conv2d(x.permute(0, 3, 1, 2), w.permute(0, 3, 1, 2), bias, stride, pad, 1, groups).permute(0, 2, 3, 1)
         y = y if residual is None else y + residual
-        return ACTIVATIONS[activation](y) if activation else y
+        y = _ANY[activation](y) if activation else y
+        return y if added is None else y + added
+
+    def conv_transpose2d(self, x, w, bias, stride):
+        """Each pixel times the filters, stride pixels apart. w [channels, rows, columns, filters]."""
+        x, w = x.permute(0, 3, 1, 2), w.permute(0, 3, 1, 2)
+        return F.conv_transpose2d(x, w, bias, stride).permute(0, 2, 3, 1)
 
     def max_pool2d(self, x, size, stride, pad):
         return F.max_pool2d(x.permute(0, 3, 1, 2), size, stride, pad).permute(0, 2, 3, 1)
 
     def mean_of_pixels(self, x):
         return x.mean((1, 2))
+
+    def upsample(self, x, scale):
+        """Each pixel scale * scale times."""
+        return F.interpolate(x.permute(0, 3, 1, 2), scale_factor=scale, mode="nearest").permute(0, 2, 3, 1)
+
+    def softmax(self, x):
+        return torch.softmax(x, -1)
+
+    def nms(self, boxes, scores, classes, iou):
+        """The boxes that overlap none of their class that is kept and has a higher score: their indices by descending
+        score, then -1, [images * best]. boxes [images, best, 4] of x1, y1, x2, y2; scores [images, best], which
+        descend; classes [images, best], of which no two images share one.
+
+        torchvision's waits for the device, so that no CUDA graph holds it. What one holds are rounds over all pairs, in
+        each of which a box falls to those before it that stand. k rounds settle chains of k boxes; with scores that
+        follow no order of places, chains are of about log(best)."""
+        low, high = boxes.chunk(2, -1)
+        area = (high - low).prod(-1)
+        common = torch.minimum(high.unsqueeze(2), high.unsqueeze(1)) - torch.maximum(low.unsqueeze(2), low.unsqueeze(1))
+        common = common.clamp(min=0).prod(-1)
+        overlap = common > iou * (area.unsqueeze(2) + area.unsqueeze(1) - common)
+        falls = (overlap & (classes.unsqueeze(2) == classes.unsqueeze(1))).tril(-1)  # [images, which, to which]
+        kept = torch.ones_like(classes, dtype=torch.bool)
+        for _ in range(_NMS_ROUNDS):
+            kept = ~(falls & kept.unsqueeze(1)).any(2)
+        ranked, indices = torch.where(kept, scores, -1).flatten().sort(descending=True, stable=True)
+        return torch.where(ranked < 0, -1, indices)
 
     def causal_conv(self, k, w, eps=0.0):
         """eps + the sum over u <= t of w[c, L-1-(t-u)] k[b, c, u]: a long filter of each channel. k [b, c, T], w
@@ -216,15 +258,22 @@ class Flex(Torch):
 
 class Ridge(Torch):
     """Ridge's operators, with what they fuse. Where Ridge has none, the method is Torch's: softcap of logits and the
-    cross entropy, and the elementwise rest of modulation. Gradients are on where a model is trained, and only there."""
+    cross entropy, the elementwise rest of modulation, and activations that are not fused. Gradients are on where a model
+    is trained, and only there."""
 
     def linear(self, x, w, bias=None, activation=None, residual=None):
+        if activation in _NOT_FUSED:
+            y = _NOT_FUSED[activation](ridge.torch.linear(x, w, bias))
+            return y if residual is None else y + residual
         return ridge.torch.linear(x, w, bias, residual, activation=activation)
 
-    def gated(self, x, w, activation):
+    def gated(self, x, w, activation, bias=None):
         if torch.is_grad_enabled():  # the fused gate keeps neither factor: its backward would compute both again
-            return super().gated(x, w, activation)
+            return super().gated(x, w, activation, bias)
         gate, up = w.chunk(2)
+        if bias is not None:  # the fused gate adds none to its second factor
+            of_gate, of_up = bias.chunk(2)
+            return ridge.torch.mul(self.linear(x, gate, of_gate, activation), self.linear(x, up, of_up))
         return ridge.torch.gemm(x, gate, gate=up, layout="nt", epilogue=f"{activation}+gate")
 
     def grouped(self, x, w, offsets):
@@ -256,6 +305,11 @@ class Ridge(Torch):
             return self.add_rms_norm(self.linear(x, w), residual, gamma, eps)
         x = self.linear(x, w, residual=residual)  # the product adds it: one tensor less to read
         return self.rms_norm(x, gamma, eps), x
+
+    def group_norm(self, x, gamma, beta, groups, eps, activation=None):
+        return ridge.torch.group_norm(
+            x, gamma, beta, groups=groups, eps=eps, activation=activation or "none", layout="nhwc"
+        )
 
     def embedding(self, table, indices, scale=None):
         return ridge.torch.embedding(table, indices, scale=scale)
@@ -290,24 +344,40 @@ class Ridge(Torch):
         )
         return found[0] if isinstance(found, list) else found
 
-    def conv2d(self, x, w, bias, stride=1, pad=0, activation=None, residual=None):
-        parts = ["bias", "residual" if residual is not None else "", activation or ""]
+    def conv2d(self, x, w, bias, stride=1, pad=0, activation=None, residual=None, groups=1, added=None):
+        if activation in _NOT_FUSED:
+            y = _NOT_FUSED[activation](self.conv2d(x, w, bias, stride, pad, None, residual, groups))
+            return y if added is None else y + added
+        before, after = ("residual" if one is not None else "" for one in (residual, added))
         return ridge.torch.conv2d(
             x,
             w,
             bias,
-            residual,
+            residual if after == "" else added,
             stride=stride,
             pad=pad,
+            groups=groups,
             layout="nhwc",
-            epilogue="+".join(part for part in parts if part),
+            epilogue="+".join(part for part in ("bias", before, activation, after) if part),
         )
+
+    def conv_transpose2d(self, x, w, bias, stride):
+        return ridge.torch.conv_transpose2d(x, w, bias, stride=stride, layout="nhwc", epilogue="bias")
 
     def max_pool2d(self, x, size, stride, pad):
         return ridge.torch.max_pool2d(x, r=size, stride=stride, pad=pad, layout="nhwc")
 
     def mean_of_pixels(self, x):
         return ridge.torch.mean(x.flatten(1, 2), axis=1)
+
+    def upsample(self, x, scale):
+        return ridge.torch.upsample(x, scale=scale, layout="nhwc")
+
+    def softmax(self, x):
+        return ridge.torch.softmax(x)
+
+    def nms(self, boxes, scores, classes, iou):
+        return ridge.torch.nms(boxes.flatten(0, 1), scores.flatten(), classes.flatten(), iou=iou)[0]
 
     def causal_conv(self, k, w, eps=0.0):
         return ridge.torch.dwconv(k, w, eps=eps)

@@ -25,7 +25,7 @@ def main(request):
     """`request` as ridge.bench's parser gives it. Returns the exit code: 1 where a result of Ridge's is wrong."""
     if request.list:
         for model in MODELS.values():
-            print(f"{model.name:<14} {' '.join(text_of(model.case(case)) for case in model.cases)}")
+            print(f"{model.name:<15} {' '.join(text_of(model.case(case)) for case in model.cases)}")
         return 0
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False  # what all is checked by is float32
@@ -63,7 +63,7 @@ def _check(request):
             failed |= bool(wrong)
             kind = str(dtype).rpartition(".")[2]
             errors = f"off by {max(ours):.1e}, eager mode by {max(eager):.1e}"
-            print(f"{model.name:<14} {text_of(case):<30} {kind:<9} {errors}  {wrong or 'ok'}", flush=True)
+            print(f"{model.name:<15} {text_of(case):<30} {kind:<9} {errors}  {wrong or 'ok'}", flush=True)
     return 1 if failed else 0
 
 

@@ -11,7 +11,7 @@ _COLUMNS = (
     *("model", "case", "eager ms", "compile ms", "ridge ms", "and compiled"),
     *("floor ms", "x compile", "error", "eager's"),
 )
-_WIDTHS = (14, 30, 10, 10, 10, 12, 10, 9, 8, 8)
+_WIDTHS = (15, 30, 10, 10, 10, 12, 10, 9, 8, 8)
 
 
 def _line(cells):

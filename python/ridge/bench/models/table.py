@@ -98,6 +98,10 @@ def norm(width):
     return Pair(gain(width), normal(width, scale=0.1))
 
 
+# Factors that give the numbers behind an activation about the size of those before it.
+KEEPS = {"relu": 2**0.5, "silu": 1.6, "hardswish": 1.7}
+
+
 def filters(count, rows, columns, channels, factor=1.0):
     """Filters and biases of a convolution that keeps the size of its input, times factor."""
     scale = factor * (rows * columns * channels) ** -0.5
