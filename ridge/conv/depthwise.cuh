@@ -20,14 +20,14 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
   constexpr Config c = Policy::config;
   constexpr int V = grouped_vector(sizeof(T)), P = c.rows, S = c.size, N = depthwise_inputs(P, S, Stride);
   float* filters = simt::dynamic_shared<float>();
-  const int pitch = p.vectors * V;
+  const FilterPlaces places(p.vectors, V);
   const GroupedPlace<T> place(p, c.threads);
 
-  // ---- load: [tap][filter]
+  // ---- load
   stage_filters<1>(filters, w, p, place.first_filter, c.threads);
   __syncthreads();
   if (!place.exists(p)) return;
-  const float* own = filters + place.vector * V;
+  const float* own = filters + places.of_four(static_cast<int>(place.vector), 0);
   const VectorEpilogue<T> finish(epilogue, p, place.k);
   const unsigned slots = place.slots, chunks = (p.strips + slots - 1) / slots,
                  each = (chunks + gridDim.x - 1) / gridDim.x;
@@ -57,12 +57,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
       }
       float filter[S][V];
       RIDGE_UNROLL_ON_GPU
-      for (int b = 0; b < S; ++b) RIDGE_UNROLL_ON_GPU
-      for (int v = 0; v < V; v += 4) {
-        const auto four = simt::load<4>(own + (a * S + b) * pitch + v);
-        RIDGE_UNROLL_ON_GPU
-        for (int q = 0; q < 4; ++q) filter[b][v + q] = four[q];
-      }
+      for (int b = 0; b < S; ++b) load_filter(own + (a * S + b) * places.pitch, places, filter[b]);
       RIDGE_UNROLL_ON_GPU
       for (int e = 0; e < N; ++e) {
         const auto values = tile::unpack_floats<T>(inputs[e]);

@@ -22,14 +22,14 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
   constexpr int least = gradient_least(P, Stride, Phase), N = gradient_most(S, Stride, Phase) - least + 1;
   static_assert(P % Stride == 0, "all strips have one phase");
   float* filters = simt::dynamic_shared<float>();
-  const int pitch = p.vectors * V;
+  const FilterPlaces places(p.vectors, V);
   const GroupedPlace<T> place(p, c.threads);
 
-  // ---- load: [tap][filter]
+  // ---- load
   stage_filters<1>(filters, w, p, place.first_filter, c.threads);
   __syncthreads();
   if (!place.exists(p)) return;
-  const float* own = filters + place.vector * V;
+  const float* own = filters + places.of_four(static_cast<int>(place.vector), 0);
   const VectorEpilogue<T> finish(epilogue, p, place.k);
   const unsigned slots = place.slots, chunks = (p.strips + slots - 1) / slots,
                  each = (chunks + gridDim.x - 1) / gridDim.x;
@@ -60,12 +60,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
       }
       float filter[S][V];
       RIDGE_UNROLL_ON_GPU
-      for (int b = 0; b < S; ++b) RIDGE_UNROLL_ON_GPU
-      for (int v = 0; v < V; v += 4) {
-        const auto four = simt::load<4>(own + (a * S + b) * pitch + v);
-        RIDGE_UNROLL_ON_GPU
-        for (int q = 0; q < 4; ++q) filter[b][v + q] = four[q];
-      }
+      for (int b = 0; b < S; ++b) load_filter(own + (a * S + b) * places.pitch, places, filter[b]);
       RIDGE_UNROLL_ON_GPU
       for (int e = 0; e < N; ++e) {
         const auto values = tile::unpack_floats<T>(inputs[e]);
@@ -93,7 +88,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
     conv_depthwise_filter_gradient(const T* dy, const T* x, float* partial, GroupedShape p) {
   constexpr Config c = Policy::config;
   constexpr int V = grouped_vector(sizeof(T)), P = c.rows, S = c.size, N = depthwise_inputs(P, S, Stride);
-  float* staged = simt::dynamic_shared<float>();  // [threads][V]
+  float* staged = simt::dynamic_shared<float>();  // [V / 4][threads][4]
   unsigned vector = threadIdx.x, rest = p.of_block.divide(vector);
   const unsigned slot = rest / S, slots = p.of_block(static_cast<unsigned>(c.threads)) / S;
   const int a = static_cast<int>(rest % S), k = static_cast<int>(blockIdx.y * p.vectors + vector) * V;
@@ -142,23 +137,27 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
   // ---- finish: the slots' sums, in order, tap by tap
   const std::int64_t taps = S * S;
   float* const to = partial + (blockIdx.x * taps + a * S) * p.channels + k;
+  const auto staged_at = [&](unsigned thread, int v) { return staged + (v / 4 * c.threads + thread) * 4; };
   RIDGE_UNROLL_ON_GPU
   for (int b = 0; b < S; ++b) {
     __syncthreads();  // the tap before has been read
     RIDGE_UNROLL_ON_GPU
-    for (int v = 0; v < V; ++v) staged[threadIdx.x * V + v] = sums[b][v];
+    for (int v = 0; v < V; v += 4)
+      simt::store(staged_at(threadIdx.x, v),
+                  simt::vec<float, 4>{sums[b][v], sums[b][v + 1], sums[b][v + 2], sums[b][v + 3]});
     __syncthreads();
     if (slot > 0 || !exists) continue;
-    RIDGE_KEEP_LOOP
-    for (unsigned other = 1; other < slots; ++other) {
-      const float* theirs = staged + (threadIdx.x + other * p.vectors * S) * V;
-      RIDGE_UNROLL_ON_GPU
-      for (int v = 0; v < V; ++v) sums[b][v] += theirs[v];
-    }
     RIDGE_UNROLL_ON_GPU
-    for (int v = 0; v < V; v += 4)
-      simt::store(to + b * std::int64_t{p.channels} + v,
-                  simt::vec<float, 4>{sums[b][v], sums[b][v + 1], sums[b][v + 2], sums[b][v + 3]});
+    for (int v = 0; v < V; v += 4) {
+      auto all = simt::load<4>(staged_at(threadIdx.x, v));
+      RIDGE_KEEP_LOOP
+      for (unsigned other = 1; other < slots; ++other) {
+        const auto theirs = simt::load<4>(staged_at(threadIdx.x + other * p.vectors * S, v));
+        RIDGE_UNROLL_ON_GPU
+        for (int e = 0; e < 4; ++e) all[e] += theirs[e];
+      }
+      simt::store(to + b * std::int64_t{p.channels} + v, all);
+    }
   }
 }
 

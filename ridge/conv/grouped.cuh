@@ -20,17 +20,30 @@ struct GroupedShape {
   std::int64_t x[4] = {}, y[4] = {}, f[4] = {};
 };
 
-// Copies a block's filters, from first_filter on, to shared memory in float: [tap][channel of a group][filter].
+// Copies a block's filters, from first_filter on, to shared memory in float: FilterPlaces, tap by tap, channel by channel
+// of a group.
 template <int G, class T>
 __device__ __forceinline__ void stage_filters(float* to, const T* w, const GroupedShape& p, int first_filter,
                                               int threads) {
-  const int pitch = p.vectors * grouped_vector(sizeof(T)), taps = p.rows * p.columns;
+  constexpr int V = grouped_vector(sizeof(T));
+  const FilterPlaces places(p.vectors, V);
+  const int taps = p.rows * p.columns;
   RIDGE_KEEP_LOOP
-  for (int at = static_cast<int>(threadIdx.x); at < pitch * taps * G; at += threads) {
+  for (int at = static_cast<int>(threadIdx.x); at < p.vectors * V * taps * G; at += threads) {
     const int f = at / (taps * G), rest = at % (taps * G), tap = rest / G, channel = rest % G, k = first_filter + f;
-    to[(tap * G + channel) * pitch + f] =
+    to[(tap * G + channel) * places.pitch + places.of_four(f / V, f % V / 4) + f % 4] =
         k < p.channels ? float(w[k * p.f[0] + channel * p.f[1] + tap / p.columns * p.f[2] + tap % p.columns * p.f[3]])
                        : 0.0f;
+  }
+}
+// A vector's elements of one tap and channel. own: the first element that it has.
+template <int V>
+__device__ __forceinline__ void load_filter(const float* own, const FilterPlaces& places, float (&filter)[V]) {
+  RIDGE_UNROLL_ON_GPU
+  for (int v = 0; v < V; v += 4) {
+    const auto four = simt::load<4>(own + places.of_four(0, v / 4));
+    RIDGE_UNROLL_ON_GPU
+    for (int e = 0; e < 4; ++e) filter[v + e] = four[e];
   }
 }
 
@@ -138,14 +151,14 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
   constexpr int V = grouped_vector(sizeof(T)), P = c.rows, G = c.filters;
   static_assert(V % G == 0, "a thread has whole groups");
   float* filters = simt::dynamic_shared<float>();
-  const int pitch = p.vectors * V;
+  const FilterPlaces places(p.vectors, V);
   const GroupedPlace<T> place(p, c.threads);
 
-  // ---- load: [tap][channel of a group][filter]
+  // ---- load
   stage_filters<G>(filters, w, p, place.first_filter, c.threads);
   __syncthreads();
   if (!place.exists(p)) return;
-  const float* own = filters + place.vector * V;
+  const float* own = filters + places.of_four(static_cast<int>(place.vector), 0);
   const VectorEpilogue<T> finish(epilogue, p, place.k);
 
   RIDGE_KEEP_LOOP
@@ -162,17 +175,12 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
       const int h = static_cast<int>(i) * p.stride_h - p.top + a * p.dilation_h;
       const bool row_inside = static_cast<unsigned>(h) < static_cast<unsigned>(p.h);
       const T* row = image + h * p.x[2];  // may be outside, and is not read there
-      const float* elements = own + a * p.columns * (G * pitch);
+      const float* elements = own + a * p.columns * (G * places.pitch);
       RIDGE_KEEP_LOOP
-      for (int b = 0; b < p.columns; ++b, elements += G * pitch) {
+      for (int b = 0; b < p.columns; ++b, elements += G * places.pitch) {
         float filter[G][V];
         RIDGE_UNROLL_ON_GPU
-        for (int g = 0; g < G; ++g) RIDGE_UNROLL_ON_GPU
-        for (int v = 0; v < V; v += 4) {
-          const auto four = simt::load<4>(elements + g * pitch + v);
-          RIDGE_UNROLL_ON_GPU
-          for (int e = 0; e < 4; ++e) filter[g][v + e] = four[e];
-        }
+        for (int g = 0; g < G; ++g) load_filter(elements + g * places.pitch, places, filter[g]);
         RIDGE_UNROLL_ON_GPU
         for (int e = 0; e < P; ++e) {
           const int j = (first_j + e) * p.stride_w - p.left + b * p.dilation_w;

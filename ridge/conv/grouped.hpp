@@ -16,8 +16,17 @@ constexpr std::int64_t grouped_vectors(const ConvProblem& p) {
 constexpr std::int64_t grouped_columns(const ConvProblem& p) {
   return ceil_div(p.x.shape[1] / grouped_vector(size_of(p.dtype)), grouped_vectors(p));
 }
+// A block's filters in shared memory: for each tap and channel of a group `pitch` floats, of all vectors their first four,
+// then of all their next four. So lanes, which have a vector each, read neighbouring pieces of 16 bytes; and as four floats
+// are left free, taps, which lanes write, are not all in one bank.
+struct FilterPlaces {
+  int vectors, pitch;
+  RIDGE_HD constexpr FilterPlaces(int of_block, int vector) : vectors(of_block), pitch(of_block * vector + 4) {}
+  RIDGE_HD constexpr int of_four(int vector, int four) const { return (four * vectors + vector) * 4; }
+};
 constexpr std::int64_t grouped_smem_bytes(const Config& c, const ConvProblem& p) {
-  return grouped_vectors(p) * grouped_vector(size_of(p.dtype)) * taps_of(p) * c.filters * 4;
+  const FilterPlaces places(static_cast<int>(grouped_vectors(p)), grouped_vector(size_of(p.dtype)));
+  return places.pitch * taps_of(p) * c.filters * std::int64_t{sizeof(float)};
 }
 constexpr std::int64_t grouped_strips(const Config& c, const ConvProblem& p) {
   return p.y.shape[0] * p.y.shape[2] * ceil_div(p.y.shape[3], c.rows);
