@@ -154,6 +154,8 @@ def test_transposed_convolutions(last):
     with torch.no_grad():
         assert replaced_of(lambda x: F.silu(layer(x)), x)[0] == ["conv_transpose2d+bias+silu"]
         assert replaced_of(lambda x: norm(layer(x)), x)[0] == ["conv_transpose2d+bias"]
+        beyond = torch.nn.ConvTranspose2d(8, 6, 3, stride=(2, 1), dilation=2, output_padding=1)
+        assert replaced_of(beyond, x)[0] == []
 
 
 @pytest.mark.parametrize("tokens_first", [False, True])

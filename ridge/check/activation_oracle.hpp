@@ -1,5 +1,7 @@
 // An epilogue's activation by definition, in long double; shares nothing with the kernels.
 #pragma once
+#include <ridge/core/dtype.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -28,6 +30,14 @@ inline long double lost_below_normal(std::string_view f, long double x, long dou
   if (!std::isfinite(x)) return 0;
   if (f != "silu" && f != "gelu" && f != "gelu_tanh") return 0;
   return std::min(std::fabs(x) * least_normal, 2 * std::fabs(activation_oracle(f, x)));
+}
+
+// What gelu may err besides where its result is of 16 bits: its tail may come from a polynomial, whose error
+// tile/quick_activation.cuh gives. sum: its argument; value: what it is.
+inline long double quick_gelu_error(DType dtype, long double sum, long double value) {
+  if (dtype != f16 && dtype != bf16) return 0;
+  const long double a = std::fabs(sum), tail = std::fabs(value - std::max(sum, 0.0L));
+  return tail * (dtype == f16 ? 0x1p-16L : a < 3 ? 0x1p-14L : a < 6 ? 0x1.4p-13L : 0x1.6p-12L);
 }
 
 }  // namespace ridge::check

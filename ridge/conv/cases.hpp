@@ -75,6 +75,7 @@ inline void expect(check::Expected& e, const check::Case& c, const Term& of, con
                                                                         : a;
     error = 1.13L * error + (8 + std::min(amplified, 1000.0L)) * 4 * u * std::fabs(value) + 8 * least +
             check::lost_below_normal(name(activation), sum, 0x1p-126L);
+    if (activation == Activation::gelu) error += check::quick_gelu_error(c.dtype, sum, value);
   }
   if (r.residual && !r.epilogue.residual_first) {
     value += residual;

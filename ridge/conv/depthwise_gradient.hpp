@@ -19,8 +19,8 @@ constexpr std::int64_t strips_of_block(const Config& c, const ConvProblem& p) {
 }
 // Blocks along the strips: the parts of dw's sums, which are added up in order.
 inline std::int64_t parts_of(const Config& c, const ConvProblem& p, const DeviceInfo& device) {
-  const std::int64_t resident = ceil_div(std::max<std::int64_t>(device.sms, 1) * c.blocks_per_sm, grouped_columns(p));
-  return std::max<std::int64_t>(1, std::min(ceil_div(grouped_strips(c, p), strips_of_block(c, p)), resident));
+  return std::max<std::int64_t>(
+      1, std::min(ceil_div(grouped_strips(c, p), strips_of_block(c, p)), grouped_resident(c, p, device)));
 }
 // The strips of dx.
 constexpr std::int64_t input_strips(const Config& c, const ConvProblem& p) {
@@ -28,8 +28,7 @@ constexpr std::int64_t input_strips(const Config& c, const ConvProblem& p) {
 }
 // Blocks along the strips of dx.
 inline std::int64_t input_blocks(const Config& c, const ConvProblem& p, const DeviceInfo& device) {
-  const std::int64_t resident = ceil_div(std::max<std::int64_t>(device.sms, 1) * c.blocks_per_sm, grouped_columns(p));
-  return std::min(ceil_div(input_strips(c, p), c.threads / grouped_vectors(p)), resident);
+  return std::min(ceil_div(input_strips(c, p), c.threads / grouped_vectors(p)), grouped_resident(c, p, device));
 }
 // Staging of the sums of a tap, of all threads.
 constexpr int filter_smem_bytes(const Config& c, DType dtype) {
@@ -61,8 +60,9 @@ inline std::string fits(const Variant& row, const SplitProblem& s, const DeviceI
   if (p.y.count() == 0 || p.x.count() == 0) return no_products;
   if (std::string why = refuse_layouts(p); !why.empty()) return why;
   if (std::string why = grouped::refuse_sizes(c, p); !why.empty()) return why;
+  constexpr std::int64_t most_of_a_side = std::int64_t{1} << 29;  // a sum of two, times a stride, is an int
   if (real(input_strips(c, p)) >= int_range / 2 ||
-      std::max({p.x.shape[2], p.x.shape[3], g.pad.top, g.pad.left}) >= std::int64_t{1} << 29)
+      std::max({p.x.shape[2], p.x.shape[3], g.pad.top, g.pad.left}) >= most_of_a_side)
     return "images of 2^29 rows or columns, or more than 2^30 pieces of work";
   return roofline::refuse_smem(std::max<std::int64_t>(grouped_smem_bytes(c, p), filter_smem_bytes(c, p.dtype)), device);
 }

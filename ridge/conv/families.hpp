@@ -1,4 +1,4 @@
-// The families of conv2d's kernels, by Config::algorithm.
+// The families of kernels, by Config::algorithm.
 #pragma once
 #include <ridge/conv/coarse.hpp>
 #include <ridge/conv/depthwise.hpp>

@@ -28,6 +28,10 @@ constexpr std::int64_t grouped_smem_bytes(const Config& c, const ConvProblem& p)
   const FilterPlaces places(static_cast<int>(grouped_vectors(p)), grouped_vector(size_of(p.dtype)));
   return places.pitch * taps_of(p) * c.filters * std::int64_t{sizeof(float)};
 }
+// Blocks along the strips that the device has at a time.
+inline std::int64_t grouped_resident(const Config& c, const ConvProblem& p, const DeviceInfo& device) {
+  return ceil_div(std::max<std::int64_t>(device.sms, 1) * c.blocks_per_sm, grouped_columns(p));
+}
 constexpr std::int64_t grouped_strips(const Config& c, const ConvProblem& p) {
   return p.y.shape[0] * p.y.shape[2] * ceil_div(p.y.shape[3], c.rows);
 }
@@ -81,9 +85,9 @@ inline std::string fits(const Variant& row, const SplitProblem& s, const DeviceI
 inline Footprint footprint(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
   const Config& c = row.config;
   const ConvProblem& p = s.problem;
-  const std::int64_t columns = grouped_columns(p), strips_of_block = c.threads / grouped_vectors(p);
-  const std::int64_t resident = ceil_div(std::int64_t{device.sms} * c.blocks_per_sm, columns);
-  return {.grid = std::min(ceil_div(grouped_strips(c, p), strips_of_block), resident) * columns,
+  const std::int64_t strips_of_block = c.threads / grouped_vectors(p);
+  return {.grid = std::min(ceil_div(grouped_strips(c, p), strips_of_block), grouped_resident(c, p, device)) *
+                  grouped_columns(p),
           .threads = c.threads,
           .registers = 65536 / (c.threads * c.blocks_per_sm) / 8 * 8,
           .smem = static_cast<int>(grouped_smem_bytes(c, p))};

@@ -60,9 +60,7 @@ inline std::string fits(const Variant& row, const SplitProblem& s, const DeviceI
   const Config& c = row.config;
   const ConvProblem& p = s.problem;
   if (std::string why = refuse_sizes(p); !why.empty()) return why;
-  constexpr std::int64_t most_phases = 64;  // launches of the gradient of x
-  if (has_dx(p) && p.geometry.stride.h * p.geometry.stride.w > most_phases)
-    return "the gradient of x takes more than 64 launches with these strides";
+  if (std::string why = refuse_phases(p); !why.empty()) return why;
   const std::int64_t images = p.x.shape[0] * std::max(p.x.shape[2] * p.x.shape[3], p.y.shape[2] * p.y.shape[3]);
   const std::int64_t sums = std::max(images, terms_of(p));
   const std::int64_t rows = std::max(filters_of_group(p), channels_of_group(p));
@@ -117,7 +115,12 @@ inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const D
   k.block.smem = implicit_smem_bytes(c, false);  // NHWC takes up to 512 bytes more, without loss of occupancy
   k.clocks = clocks(c, p);
   const gemm_kernels::Shape product = shape(c, p, p.backward ? 1 : s.split);
-  const std::int64_t terms = product.slices > 1 ? product.slice_k * implicit_step : terms_of(p);
+  // Of a block's sum. With both gradients, which are of several sizes, the forward's were fitted.
+  const std::int64_t terms = product.slices > 1        ? product.slice_k * implicit_step
+                             : !p.backward             ? terms_of(p)
+                             : has_dx(p) && !has_dw(p) ? terms_of_input(p)
+                             : has_dw(p) && !has_dx(p) ? ceil_div(pixels_of(p), s.split)
+                                                       : terms_of(p);
   k.block_us = 0.02 * std::min(real(terms), 1e6);  // steps of eight, each with a barrier
   add_slices_to(k, product, device);
   if (!p.backward) {

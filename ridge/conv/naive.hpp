@@ -16,20 +16,29 @@ inline std::string fits(const Variant& row, const SplitProblem& s, const DeviceI
 inline Footprint footprint(const Variant& row, const SplitProblem& s, const DeviceInfo&) {
   const Config& c = row.config;
   const ConvProblem& p = s.problem;
-  return {.grid = blocks_of(c, std::max<std::int64_t>(p.y.count(), has_dx(p) ? p.x.count() : 0)),
-          .threads = c.threads,
-          .registers = 64};
+  const std::int64_t outputs =
+      p.backward ? std::max(has_dx(p) ? p.x.count() : 0, has_dw(p) ? p.w.count() : 0) : p.y.count();
+  return {.grid = blocks_of(c, outputs), .threads = c.threads, .registers = 64};
+}
+
+// What a thread waits for one after another: its sum's terms, two and a half at a time, fitted to outputs of 3 to 27; four
+// 64-bit divisions come before the first access. For dx each tap is divided by the stride, whether it meets or not.
+inline double trips(const ConvProblem& p) {
+  constexpr double at_a_time = 2.5, division = 0.1;
+  if (!p.backward) return std::max(1.0, real(terms_of(p)) / at_a_time);
+  const std::int64_t rows = p.w.shape[2], met = ceil_div(rows, p.geometry.stride.h);
+  const double of_dx = real(terms_of_input(p)) / at_a_time + real(rows + met * p.w.shape[3]) * division;
+  return real(has_dx(p)) * std::max(1.0, of_dx) + real(has_dw(p)) * std::max(1.0, real(pixels_of(p)) / at_a_time);
 }
 
 inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
   const ConvProblem& p = s.problem;
   roofline::Kernel k = kernel_of(footprint(row, s, device), p);
-  const int launches = has_dx(p) + has_dw(p);  // of gradients
-  k.clocks = products(p) / 32 * 16 / 4 * (p.backward ? 1.25 * launches : 1) + warps_of_outputs(p) * 60;
-  // Fitted to outputs of 3 to 27 terms; four 64-bit divisions come before the first access.
-  k.trips = std::max(1.0, real(terms_of(p)) / 2.5);
+  const int gradients = has_dx(p) + has_dw(p);
+  k.clocks = products(p) / 32 * 16 / 4 * (p.backward ? 1.25 * gradients : 1) + warps_of_outputs(p) * 60;
+  k.trips = std::max(1.0, trips(p));
   k.serial_us = 1;
-  k.launches = p.backward ? std::max(1, launches) : 1;
+  k.launches = p.backward ? std::max(1, gradients) : 1;
   return k;
 }
 

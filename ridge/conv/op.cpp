@@ -90,8 +90,12 @@ std::vector<OptionInfo> options_of(int axes, bool transposed) {
       {"pad", signal ? "n or left,right" : "n, h,w or top,left,bottom,right", "", "0"},
       {"dilation", signal ? "n" : "n or h,w", "", "1"},
       {"groups", "n", transposed ? "of channels of x" : "of channels and of filters", "1"},
-      signal ? OptionInfo{"layout", "ncw|nwc", "of x and y, and of w as kcs or ksc", "ncw"}
-             : OptionInfo{"layout", "nchw|nhwc", "of x and y, and of w as kcrs or krsc", "nchw"},
+      signal
+          ? OptionInfo{"layout", "ncw|nwc",
+                       transposed ? "of x and y, and of w as cks or csk" : "of x and y, and of w as kcs or ksc", "ncw"}
+          : OptionInfo{"layout", "nchw|nhwc",
+                       transposed ? "of x and y, and of w as ckrs or crsk" : "of x and y, and of w as kcrs or krsc",
+                       "nchw"},
       {"epilogue", "bias+relu ...",
        "bias, an activation, residual, joined by + in the order in which they are applied"}};
   if (transposed) {

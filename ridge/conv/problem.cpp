@@ -24,8 +24,8 @@ Status check_geometry(std::string_view op, const ConvGeometry& g, const Layout& 
   const std::int64_t extent_h = extent_of(w.shape[2], g.dilation.h), extent_w = extent_of(w.shape[3], g.dilation.w);
   const std::int64_t padded_h = x.shape[2] + g.pad.top + g.pad.bottom, padded_w = x.shape[3] + g.pad.left + g.pad.right;
   if (extent_h > padded_h || extent_w > padded_w)
-    return Status::invalid(op, "filter", "of extent " + text(extent_h, extent_w),
-                           "within the padded input, " + text(padded_h, padded_w));
+    return Status::invalid(op, "filter", "of extent " + text(op, extent_h, extent_w),
+                           "within the padded input, " + text(op, padded_h, padded_w));
   const std::int64_t oh = outputs_of(x.shape[2], g.pad.top, g.pad.bottom, w.shape[2], g.stride.h, g.dilation.h);
   const std::int64_t ow = outputs_of(x.shape[3], g.pad.left, g.pad.right, w.shape[3], g.stride.w, g.dilation.w);
   RIDGE_TRY(check_count(op, "x", sizes_of(x)));
@@ -128,7 +128,8 @@ Result<ConvProblem> ConvProblem::of_gradient(const ConvGradientTensors& t, const
   p->y = canonical(t.dy.layout, g.layout);
   if (dx) p->dx = canonical(dx->layout, g.layout);
   if (dw) p->dw = canonical(dw->layout, g.layout);
-  p->alignment = least_alignment({&t.dy, &t.x, &t.w, dx, dw});
+  // Of what is touched: x is read for dw alone, and w for dx.
+  p->alignment = least_alignment({&t.dy, dw ? &t.x : nullptr, dx ? &t.w : nullptr, dx, dw});
   return p;
 }
 

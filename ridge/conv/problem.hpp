@@ -39,6 +39,11 @@ constexpr std::int64_t filters_of_group(const ConvProblem& p) { return p.w.shape
 constexpr std::int64_t taps_of(const ConvProblem& p) { return p.w.shape[2] * p.w.shape[3]; }
 constexpr std::int64_t pixels_of(const ConvProblem& p) { return p.y.shape[0] * p.y.shape[2] * p.y.shape[3]; }
 constexpr std::int64_t terms_of(const ConvProblem& p) { return channels_of_group(p) * taps_of(p); }  // k of an output
+// k of an element of dx, of the largest phase of the stride.
+constexpr std::int64_t terms_of_input(const ConvProblem& p) {
+  const ConvPair stride = p.geometry.stride;
+  return filters_of_group(p) * ceil_div(p.w.shape[2], stride.h) * ceil_div(p.w.shape[3], stride.w);
+}
 constexpr bool channels_last(const ConvProblem& p) { return p.geometry.layout == ConvLayout::nhwc; }
 
 constexpr Axis axis_h(const ConvProblem& p) {
@@ -85,6 +90,14 @@ inline constexpr const char *only_f32 = "it is for f32", *only_16_bits = "it is 
 inline std::string refuse_large_planes(const ConvProblem& p) {
   constexpr std::int64_t most = std::int64_t{1} << 30;
   return std::max(p.y.shape[2], p.y.shape[3]) >= most ? "images of 2^30 rows or columns" : "";
+}
+
+// For kernels that launch once for each phase of the stride (geometry.hpp).
+inline std::string refuse_phases(const ConvProblem& p) {
+  constexpr std::int64_t most = 64;
+  return has_dx(p) && p.geometry.stride.h * p.geometry.stride.w > most
+             ? "the gradient of x takes more than 64 launches with these strides"
+             : "";
 }
 
 // ---- models

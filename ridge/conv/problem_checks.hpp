@@ -15,6 +15,11 @@ namespace ridge::conv_detail {
 
 inline std::string text(std::int64_t a, std::int64_t b) { return std::to_string(a) + "x" + std::to_string(b); }
 
+// A number along h and one along w, as an operator's requests have them: a signal's has none along h.
+inline std::string text(std::string_view op, std::int64_t h, std::int64_t w) {
+  return op.ends_with("1d") ? std::to_string(w) : text(h, w);
+}
+
 constexpr std::string_view name_of(int axes, bool transposed) {
   if (axes == 1) return transposed ? "conv_transpose1d" : "conv1d";
   return transposed ? "conv_transpose2d" : "conv2d";
@@ -64,7 +69,7 @@ inline constexpr std::int64_t most_of_a_side = std::int64_t{1} << 30;
 
 inline Status check_sides(std::string_view op, const char* key, std::int64_t a, std::int64_t b, std::int64_t least) {
   if (std::min(a, b) >= least && std::max(a, b) < most_of_a_side) return {};
-  return Status::invalid(op, key, text(a, b), "at least " + std::to_string(least) + " and below 2^30");
+  return Status::invalid(op, key, text(op, a, b), "at least " + std::to_string(least) + " and below 2^30");
 }
 
 inline Status check_numbers(std::string_view op, const ConvGeometry& g, const Layout& w) {

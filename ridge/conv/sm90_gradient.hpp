@@ -80,6 +80,7 @@ inline std::int64_t transposed_filter_bytes(const ConvProblem& p) {
 
 // What gradients refuse beyond the forward's refusals; empty: nothing.
 inline std::string refuse_gradients(const ConvProblem& p, const DeviceInfo& device) {
+  if (std::string why = refuse_phases(p); !why.empty()) return why;
   const Layout& w = p.w;
   Gathering g;
   if (has_dw(p) && (!gather_in_place(g, p) || !is_walkable(g.h) || !is_walkable(g.w)))

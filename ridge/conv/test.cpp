@@ -186,7 +186,7 @@ TEST(ConvPlan, TransposedOnesAreShuffledWhereWindowsLieSideBySide) {
   EXPECT_EQ(chosen(transposed(f16, last_by(14, 0), 8, 256, 14, 64, 14)), "shuffle_128");
   EXPECT_EQ(chosen(transposed(bf16, last_by(2, 1), 64, 512, 8, 256, 4)).substr(0, 6), "wgmma_");
   EXPECT_EQ(chosen(transposed(bf16, last_by(2, 1), 1, 64, 28, 64, 3, 1)).substr(0, 6), "wgmma_");
-  EXPECT_EQ(chosen(transposed(f32, last_by(2, 0), 1, 64, 28, 64, 2)).substr(0, 8), "implicit");
+  EXPECT_EQ(chosen(transposed(f32, last_by(2, 0), 1, 1024, 28, 512, 2)).substr(0, 8), "implicit");
   const std::string but = "conv_transpose2d: variant is shuffle_128; it must be another one here: ";
   const auto why = [](const Result<ConvProblem>& p) { return chosen(p, "shuffle_128"); };
   EXPECT_EQ(why(transposed(bf16, last_by(2, 0), 1, 64, 28, 64, 3)), but + "windows do not lie side by side");
@@ -216,6 +216,25 @@ TEST(ConvPlan, RowsWithGradientsAreThoseThatTakeOne) {
   }
 }
 
+TEST(ConvPlan, PhasesOfAStrideAreLaunchesAndSoAreFew) {
+  const auto p = transposed(bf16, last_by(2048, 0), 1, 8, 1, 1, 2048);
+  for (const char* variant : {"wgmma_64", "implicit_64"})
+    EXPECT_EQ(chosen(p, variant), std::string("conv_transpose2d: variant is ") + variant +
+                                      "; it must be another one here: the gradient of x takes more than 64 launches "
+                                      "with these strides");
+}
+
+TEST(ConvPlan, AThreadForEachElementIsNotForLongSums) {
+  ConvProblem filters = *ConvProblem::contiguous(f32, padded_by(1), 32, 1, 224, 224, 8, 3, 3, true);
+  filters.dx.reset();
+  EXPECT_EQ(chosen(filters).substr(0, 8), "implicit");
+  EXPECT_EQ(chosen(transposed(f32, last_by(1, 0), 1, 4096, 4, 8, 1)).substr(0, 8), "implicit");
+  EXPECT_EQ(
+      chosen(ConvProblem::contiguous(f32, {.stride = {2, 2}, .pad = {3, 3, 3, 3}}, 64, 3, 224, 224, 64, 7, 7, true))
+          .substr(0, 8),
+      "implicit");
+}
+
 TEST(ConvPlan, DepthwiseGradientsAreTheirOwnRows) {
   for (const int size : {3, 5, 7}) {
     ConvGeometry g = last_by(1, size / 2);
@@ -231,7 +250,13 @@ TEST(ConvPlan, ATransposedOnesRefusalSaysWhy) {
   EXPECT_EQ(why(transposed(f32, last_by(2, 0), 1, 4, 5, 4, 3, 2)),
             "conv_transpose2d: output_pad is 2x2; it must be at least 0 and below the stride, 2x2");
   EXPECT_EQ(why(transposed(f32, last_by(1, 3), 1, 4, 2, 4, 3)),
-            "conv_transpose2d: y is -2x-2; it must be at least 1 and below 2^30");
+            "conv_transpose2d: pad is so much that y is -2x-2; it must be less: y has a pixel at least");
+  EXPECT_EQ(why(transposed(f32, last_by(0, 0), 1, 4, 2, 4, 3)),
+            "conv_transpose2d: stride is 0x0; it must be at least 1 and below 2^30");
+  ConvGeometry hostile = last_by(1, 0);
+  hostile.stride.w = hostile.dilation.h = std::int64_t{1} << 62;
+  EXPECT_EQ(why(transposed(f32, hostile, 1, 4, 2, 4, 3)),
+            "conv_transpose2d: stride is 1x4611686018427387904; it must be at least 1 and below 2^30");
   EXPECT_EQ(why(transposed(f32, last_by(1, 0), 1, 4, 0, 4, 3)),
             "conv_transpose2d: image is 0x0; it must be at least 1 and below 2^30");
   ConvGeometry g = last_by(1, 0);

@@ -48,6 +48,8 @@ inline check::CaseBook conv_transpose2d_book() {
         for (const char* layout : layouts) test(std::string(type) + ":" + rest + layout + ":epilogue=" + epilogue);
   for (const char* rest : {"", ":output_pad=1", ":epilogue=bias+residual+silu"})  // depthwise
     test(std::string("bf16:n=2,c=16,h=5,w=6,k=16,r=3:stride=2:pad=1:groups=16:layout=nhwc") + rest);
+  for (const char* epilogue : {"gelu", "gelu+residual"})  // of few terms, so that gelu's own error shows
+    test(std::string("bf16:n=3,c=16,h=12,w=13,k=16,r=3:stride=2:groups=16:layout=nhwc:epilogue=") + epilogue);
   for (const char* fill : {"nan", "inf", "ones", "denormal"})
     for (const char* layout : layouts)
       test(std::string("f32:n=1,c=3,h=5,w=6,k=4,r=3:stride=2:pad=1:fill=") + fill + layout);

@@ -4,8 +4,6 @@
 #include <ridge/conv/problem.hpp>
 #include <ridge/conv/problem_checks.hpp>
 
-#include <limits>
-
 namespace ridge {
 
 using namespace conv_detail;
@@ -22,23 +20,28 @@ ConvPair transposed_outputs(const ConvGeometry& g, const Layout& x, const Layout
           transposed_outputs(x.shape[3], g.pad.left, g.pad.right, w.shape[3], g.stride.w, g.dilation.w)};
 }
 
-// x and w in canonical order; y: its rows and columns.
-Status check_transposed_sizes(std::string_view op, const ConvGeometry& g, const Layout& x, const Layout& w,
-                              ConvPair y) {
+// x and w in canonical order. What follows may compute with these numbers: no sum or product overflows.
+Status check_transposed_numbers(std::string_view op, const ConvGeometry& g, const Layout& x, const Layout& w) {
   RIDGE_TRY(check_numbers(op, g, w));
   RIDGE_TRY(check_sides(op, "image", x.shape[2], x.shape[3], 1));
-  if (w.shape[0] != x.shape[1])
-    return Status::invalid(op, "w.shape", "of " + std::to_string(w.shape[0]) + " input channels",
-                           "of as many as x has, " + std::to_string(x.shape[1]));
   if (g.groups < 1 || x.shape[1] % g.groups != 0)
     return Status::invalid(op, "groups", std::to_string(g.groups),
                            "a divisor of the " + std::to_string(x.shape[1]) + " channels of x");
-  RIDGE_TRY(check_sides(op, "y", y.h, y.w, 1));
-  std::int64_t channels = 0;
-  if (__builtin_mul_overflow(w.shape[1], g.groups, &channels)) channels = std::numeric_limits<std::int64_t>::max();
+  if (w.shape[0] != x.shape[1])
+    return Status::invalid(op, "w.shape", "of " + std::to_string(w.shape[0]) + " input channels",
+                           "of as many as x has, " + std::to_string(x.shape[1]));
   RIDGE_TRY(check_count(op, "x", sizes_of(x)));
   RIDGE_TRY(check_count(op, "w", sizes_of(w)));
-  RIDGE_TRY(check_count(op, "y", {x.shape[0], channels, y.h, y.w}));
+  return check_count(op, "y", {1, w.shape[1], g.groups, 1});
+}
+
+// The same, with y's rows and columns.
+Status check_transposed_sizes(std::string_view op, const ConvGeometry& g, const Layout& x, const Layout& w,
+                              ConvPair y) {
+  if (std::min(y.h, y.w) < 1)
+    return Status::invalid(op, "pad", "so much that y is " + text(op, y.h, y.w), "less: y has a pixel at least");
+  RIDGE_TRY(check_sides(op, "y", y.h, y.w, 1));
+  RIDGE_TRY(check_count(op, "y", {x.shape[0], w.shape[1] * g.groups, y.h, y.w}));
   return check_count(op, "groups", {x.shape[0], g.groups, y.h, y.w});
 }
 
@@ -49,6 +52,7 @@ Result<ConvProblem> transposed_image_and_filters(const ConvGeometry& g, const La
   ConvProblem p{.geometry = g, .backward = true, .transposed = true, .axes = axes};
   p.y = canonical(x, g.layout);
   p.w = canonical(w, g.layout);
+  RIDGE_TRY(check_transposed_numbers(p.op(), g, p.y, p.w));
   return p;
 }
 
@@ -56,14 +60,15 @@ Result<ConvProblem> transposed_image_and_filters(const ConvGeometry& g, const La
 
 Status conv_detail::check_transposed(const ConvProblem& p) {
   const std::string_view op = p.op();
+  RIDGE_TRY(check_transposed_numbers(op, p.geometry, p.y, p.w));
   const ConvPair least = transposed_outputs(p.geometry, p.y, p.w);
   const ConvPair given{p.x.shape[2], p.x.shape[3]};
   RIDGE_TRY(check_transposed_sizes(op, p.geometry, p.y, p.w, given));
   const ConvPair more{given.h - least.h, given.w - least.w}, stride = p.geometry.stride;
   if (more.h < 0 || more.w < 0 || more.h >= stride.h || more.w >= stride.w)
-    return Status::invalid(op, "output_pad", text(more.h, more.w),
-                           "at least 0 and below the stride, " + text(stride.h, stride.w) + ": y is " +
-                               text(given.h, given.w) + ", and without it " + text(least.h, least.w));
+    return Status::invalid(op, "output_pad", text(op, more.h, more.w),
+                           "at least 0 and below the stride, " + text(op, stride.h, stride.w) + ": y is " +
+                               text(op, given.h, given.w) + ", and without it " + text(op, least.h, least.w));
   return {};
 }
 
@@ -73,10 +78,8 @@ Result<std::vector<std::int64_t>> conv_transpose2d_shape(const ConvGeometry& g, 
   if (!p) return p.error();
   const std::string_view op = p->op();
   if (std::min(output_pad.h, output_pad.w) < 0 || output_pad.h >= g.stride.h || output_pad.w >= g.stride.w)
-    return Status::invalid(op, "output_pad", text(output_pad.h, output_pad.w),
-                           "at least 0 and below the stride, " + text(g.stride.h, g.stride.w));
-  RIDGE_TRY(check_numbers(op, g, p->w));
-  RIDGE_TRY(check_sides(op, "image", p->y.shape[2], p->y.shape[3], 1));
+    return Status::invalid(op, "output_pad", text(op, output_pad.h, output_pad.w),
+                           "at least 0 and below the stride, " + text(op, g.stride.h, g.stride.w));
   const ConvPair least = transposed_outputs(g, p->y, p->w), y{least.h + output_pad.h, least.w + output_pad.w};
   RIDGE_TRY(check_transposed_sizes(op, g, p->y, p->w, y));
   return stored(g.layout, p->axes, p->y.shape[0], p->w.shape[1] * g.groups, y.h, y.w);

@@ -1,4 +1,4 @@
-// The table of conv2d's kernels. The header beside each family's .cuh says what its kernels need, take and cost: naive,
+// The table of the family's kernels, which all its operators share. The header beside each family's .cuh says what its kernels need, take and cost: naive,
 // coarse, halo, direct, grouped, depthwise, depthwise_gradient, implicit, winograd, sm90_fma, sm90_wgmma, sm90_stem,
 // sm90_shuffle.
 #pragma once

@@ -94,12 +94,7 @@ class ElementOracle {
                                                                              : a;
       error = 1.13L * error + (8 + std::min(amplified, 1000.0L)) * 4 * u * std::fabs(value) + 8 * least_ +
               check::lost_below_normal(name(s_.activation), sum, dtype_ == f64 ? 0x1p-1022L : 0x1p-126L);
-      // For 16-bit results gelu's tail may come from a polynomial (tile/quick_activation.cuh gives its error).
-      if (s_.activation == Activation::gelu && (out_ == f16 || out_ == bf16))
-        error += std::fabs(value - std::max(sum, 0.0L)) * (out_ == f16 ? 0x1p-16L
-                                                           : a < 3     ? 0x1p-14L
-                                                           : a < 6     ? 0x1.4p-13L
-                                                                       : 0x1.6p-12L);
+      if (s_.activation == Activation::gelu) error += check::quick_gelu_error(out_, sum, value);
     }
     if (gate) {
       const long double by = k_ == 0 ? 0 : s_.alpha * gate->sum;

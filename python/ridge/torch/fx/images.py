@@ -130,6 +130,9 @@ def _how(node, given, last):
     op, x = name(node), value(given["input"])
     usual = {"stride": 1, "padding": 0, "dilation": 1} | ({"output_padding": 0} if "transpose" in op else {})
     sizes = {"output_padding": None} | {key: _numbers(given.get(key, number)) for key, number in usual.items()}
+    more, strides = ([int(n) for n in (sizes[key] or "0").split(",")] for key in ("output_padding", "stride"))
+    if any(n >= least for n, least in zip(more * len(strides), strides * len(more))):
+        raise Unfit("its output padding is not below its stride")
     tf32 = "transpose" not in op and x.dtype == torch.float32 and x.is_cuda and torch.backends.cudnn.allow_tf32
     return _How(op, groups=str(given.get("groups", 1)), last=last, tf32=tf32, **sizes)
 
