@@ -1,5 +1,5 @@
-// conv_transpose2d: the transposed convolution, which takes images of the size of a convolution's y to that of its x, as
-// networks enlarge images. conv_transpose1d is the same of signals.
+// conv_transpose2d: the transposed convolution, which takes images of the size of a convolution's y to that of its x,
+// as networks enlarge images. conv_transpose1d is the same of signals.
 //
 //   y[n, k, i stride_h - top + a dilation_h, j stride_w - left + b dilation_w] += x[n, c, i, j] w[c, k, a, b]
 //
@@ -14,12 +14,12 @@
 //           w [c, s, k / groups], y [n, ow, k]; the geometry along h is left as it is.
 //           Strides are free, alignment too.
 // Types     f32 f16 bf16, one for all tensors. Sums, bias, activation and residual are float32, never TF32.
-// Values    Where x has no element it is zero, multiplied like any number: a NaN or an infinity in w reaches every y that
-//           its tap meets beyond x's border. relu(NaN) is NaN.
+// Values    Where x has no element it is zero, multiplied like any number: a NaN or an infinity in w reaches every y
+//           that its tap meets beyond x's border. relu(NaN) is NaN.
 // Epilogue, aliasing, repeats: conv2d's (conv.hpp).
 // Gradients are conv2d's: of x, conv2d of dy with w; of w, conv2d_gradient's dw, where dy is x and x is dy.
-// Empty     No images or channels of y: nothing is launched. No channels of x: y is act(b) + residual. Images of x have a
-//           row and a column at least, and so have those of y.
+// Empty     No images or channels of y: nothing is launched. No channels of x: y is act(b) + residual. Images of x
+//           have a row and a column at least, and so have those of y.
 #pragma once
 #include <ridge/conv/conv.hpp>
 

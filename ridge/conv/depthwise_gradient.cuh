@@ -1,8 +1,9 @@
-// Gradients for groups of one channel and one filter of a fixed size, channels innermost. Both read a tensor about once:
+// Gradients for groups of one channel and one filter of a fixed size, channels innermost. Both read a tensor about
+// once:
 //
 //   dx  a row of dy is loaded once for all the neighbouring elements of a thread that it meets
-//   dw  a thread has the sums of one row of its filters; those of all rows, which meet the same dy and neighbouring rows
-//       of x, are in one block, so that the L1 cache has them
+//   dw  a thread has the sums of one row of its filters; those of all rows, which meet the same dy and neighbouring
+//       rows of x, are in one block, so that the L1 cache has them
 #pragma once
 #include <ridge/conv/depthwise_gradient.hpp>
 #include <ridge/conv/grouped.cuh>
@@ -81,8 +82,8 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
 // Parts of dw, each of some of the strips of dy: [part][tap][filter], in float32; part b is of block (b, v).
 //                                                       dy: [n, oh, ow, c]  x: [n, h, w, c]
 //
-// A thread has a 16-byte vector of filters, one row of their taps and every so many-th strip of Config::rows neighbouring
-// outputs. Preconditions: as for conv_grouped; dilation 1; filter_smem_bytes().
+// A thread has a 16-byte vector of filters, one row of their taps and every so many-th strip of Config::rows
+// neighbouring outputs. Preconditions: as for conv_grouped; dilation 1; filter_smem_bytes().
 template <class Policy, int Stride, class T>
 __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     conv_depthwise_filter_gradient(const T* dy, const T* x, float* partial, GroupedShape p) {

@@ -6,8 +6,8 @@
 namespace ridge::conv_detail {
 
 // A thread's part of dx is Config::rows neighbouring elements of a row. With first_j + left = stride m + phase, where
-// first_j is the first one's column, element `o` meets column m - d of dy by tap o + phase + stride d. The least and the
-// greatest d of any of them:
+// first_j is the first one's column, element `o` meets column m - d of dy by tap o + phase + stride d. The least and
+// the greatest d of any of them:
 constexpr int gradient_least(int elements, int stride, int phase) { return -((elements - 1 + phase) / stride); }
 constexpr int gradient_most(int size, int stride, int phase) { return (size - 1 - phase) / stride; }
 

@@ -20,8 +20,8 @@ struct GroupedShape {
   std::int64_t x[4] = {}, y[4] = {}, f[4] = {};
 };
 
-// Copies a block's filters, from first_filter on, to shared memory in float: FilterPlaces, tap by tap, channel by channel
-// of a group.
+// Copies a block's filters, from first_filter on, to shared memory in float: FilterPlaces, tap by tap, channel by
+// channel of a group.
 template <int G, class T>
 __device__ __forceinline__ void stage_filters(float* to, const T* w, const GroupedShape& p, int first_filter,
                                               int threads) {

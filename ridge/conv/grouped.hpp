@@ -16,9 +16,9 @@ constexpr std::int64_t grouped_vectors(const ConvProblem& p) {
 constexpr std::int64_t grouped_columns(const ConvProblem& p) {
   return ceil_div(p.x.shape[1] / grouped_vector(size_of(p.dtype)), grouped_vectors(p));
 }
-// A block's filters in shared memory: for each tap and channel of a group `pitch` floats, of all vectors their first four,
-// then of all their next four. So lanes, which have a vector each, read neighbouring pieces of 16 bytes; and as four floats
-// are left free, taps, which lanes write, are not all in one bank.
+// A block's filters in shared memory: for each tap and channel of a group `pitch` floats, of all vectors their first
+// four, then of all their next four. So lanes, which have a vector each, read neighbouring pieces of 16 bytes; and as
+// four floats are left free, taps, which lanes write, are not all in one bank.
 struct FilterPlaces {
   int vectors, pitch;
   RIDGE_HD constexpr FilterPlaces(int of_block, int vector) : vectors(of_block), pitch(of_block * vector + 4) {}

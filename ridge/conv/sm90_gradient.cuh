@@ -122,7 +122,8 @@ template <class T> [[nodiscard]] static Status launch_transposed_filters(const A
   return simt::launch(at, copy_images<T>, copies);
 }
 
-// dx for one phase of the stride, with the epilogue of a transposed convolution, by gemm's kernel. Precondition: the phase has elements.
+// dx for one phase of the stride, with the epilogue of a transposed convolution, by gemm's kernel. Precondition: the
+// phase has elements.
 template <class Policy, class T>
 [[nodiscard]] static Status launch_input_phase(const Arguments& args, const AxisMap& h, const AxisMap& w) {
   namespace gemm = gemm_kernels;

@@ -12,8 +12,8 @@ struct PixelOutput {
   gemm_kernels::ColumnEpilogue epilogue = {};
 };
 
-// The output of all pixels to `data`, [pixels, filters] of layout `y`, where they are the rows of a matrix there, and in
-// the residual too.                                                       c: of gemm's kernel
+// The output of all pixels to `data`, [pixels, filters] of layout `y`, where they are the rows of a matrix there, and
+// in the residual too.                                                       c: of gemm's kernel
 template <class T>
 static PixelOutput pixel_output(const gemm_kernels::Config& c, const Arguments& args, void* data, const Layout& y) {
   namespace gemm = gemm_kernels;

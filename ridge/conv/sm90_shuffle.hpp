@@ -1,6 +1,6 @@
-// A transposed convolution whose windows of y lie side by side, on Hopper's tensor cores: one matrix product of pixels
-// with all taps, whose sums are stored where their taps lie (a pixel shuffle). The gradient of an image that was cut into
-// patches is the same.
+// A transposed convolution whose windows of y lie side by side, on Hopper's tensor cores: one matrix product of
+// pixels with all taps, whose sums are stored where their taps lie (a pixel shuffle). The gradient of an image that
+// was cut into patches is the same.
 #pragma once
 #include <ridge/conv/problem.hpp>
 #include <ridge/conv/sm90_gathering.hpp>

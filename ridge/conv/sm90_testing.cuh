@@ -1,5 +1,5 @@
-// What tests of Hopper's rows share. The rows run on the CPU runtime, which emulates TMA, mbarrier and wgmma, against sums
-// in double. Elements are small whole numbers, so that sums are exact and a result has one rounding.
+// What tests of Hopper's rows share. The rows run on the CPU runtime, which emulates TMA, mbarrier and wgmma, against
+// sums in double. Elements are small whole numbers, so that sums are exact and a result has one rounding.
 #pragma once
 #include <ridge/conv/oracle.hpp>
 #include <ridge/conv/sm90_dispatch.cuh>
