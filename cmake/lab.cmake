@@ -7,7 +7,7 @@ set(lab ${PROJECT_SOURCE_DIR}/ridge/lab)
 # What depends on the mode: what touches fibers, pages or shared memory. All else is compiled once.
 set(lab_of_mode converge copies host_access memory pages poll ptx reporter session ptx/barriers ptx/copies ptx/matrices
   ptx/memory ptx/shared ptx/warp runtime_memory)
-set(lab_of_all predict record runtime_copy runtime_copy_names runtime_device runtime_errors runtime_graph runtime_kernels
+set(lab_of_all predict record records runtime_copy runtime_copy_names runtime_device runtime_errors runtime_graph runtime_kernels
   runtime_stream ptx/bits ptx/compare ptx/convert ptx/integers ptx/moves ptx/parse ptx/reals)
 foreach(list lab_of_mode lab_of_all)
   list(TRANSFORM ${list} PREPEND ${lab}/)
@@ -69,8 +69,9 @@ add_custom_target(ridge_lab DEPENDS ridge_lab_run ridge_lab_trace ridge_lab_boun
 
 if(RIDGE_TESTS)
   add_executable(lab_test ${lab}/translate_test.cpp ${lab}/translate.cpp ${lab}/timed_test.cpp ${lab}/timed.cpp
-    ${lab}/launch_text.cpp ${lab}/source_text.cpp ${lab}/tokens.cpp ${lab}/measured_test.cpp ${lab}/measured.cpp
-    ${lab}/runtime_api_test.cpp ${lab}/device_names_test.cpp)
+    ${lab}/assembly_text.cpp ${lab}/launch_text.cpp ${lab}/shared_text.cpp ${lab}/source_text.cpp ${lab}/tokens.cpp
+    ${lab}/unroll_text.cpp ${lab}/measured_test.cpp ${lab}/measured.cpp
+    ${lab}/records_test.cpp ${lab}/runtime_api_test.cpp ${lab}/device_names_test.cpp)
   ridge_test_options(lab_test)
   ridge_cpu_kernels(lab_test ${lab}/cooperative_groups_test.cu ${lab}/wmma_test.cu ${lab}/async_test.cu ${lab}/ptx_test.cu)
   target_include_directories(lab_test PRIVATE ${PROJECT_SOURCE_DIR} ${lab}/include)

@@ -9,6 +9,7 @@
 #include <ridge/lab/device_atomics.hpp>
 #include <ridge/lab/device_math.hpp>
 #include <ridge/lab/runtime_api.hpp>
+#include <ridge/lab/textures.hpp>
 #include <ridge/lab/warp.hpp>
 // This needs the runtime's:
 #include <ridge/lab/launch.hpp>
@@ -18,6 +19,16 @@ namespace ridge::lab {
 [[maybe_unused]] static const struct ReportAtEnd {
   ReportAtEnd() { report_at_end(); }
 } report_at_end_of_file;
+
+// Loops become straight code where the trace counts basic blocks (unroll_text.hpp). Else it only takes time to compile.
+// A function, since g++ expands no macro there.
+constexpr int unrolled([[maybe_unused]] int times) {
+#ifdef RIDGE_SIMT_TRACED
+  return times;
+#else
+  return 0;
+#endif
+}
 }  // namespace ridge::lab
 
 // The file is compiled once, for the CPU alone, so its kernels need no linkage of their own; constants and variables

@@ -1,5 +1,6 @@
 // CUDA's integer intrinsics that ridge/simt/cpu/math.hpp lacks, and the mixed forms of min and max.
 #pragma once
+#include <ridge/lab/uncounted.hpp>
 #include <ridge/lab/vector_types.hpp>
 #include <ridge/simt/cpu/math.hpp>
 
@@ -51,7 +52,7 @@ inline unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned shift) {
 // ---- bits --------------------------------------------------------------------------------------------------------
 // The place of the mask's |offset|-th set bit, counted from bit `base` upwards, or downwards if the offset is negative;
 // all ones if there is none. An offset of 0 asks for bit `base` itself.
-inline unsigned __fns(unsigned mask, unsigned base, int offset) {
+RIDGE_LAB_UNCOUNTED inline unsigned __fns(unsigned mask, unsigned base, int offset) {
   const int direction = offset < 0 ? -1 : 1;
   int left = offset == 0 ? 1 : offset * direction;
   for (int bit = static_cast<int>(base & 31); bit >= 0 && bit < 32; bit += direction) {

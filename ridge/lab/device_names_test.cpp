@@ -12,6 +12,8 @@
 #include <ridge/lab/random.hpp>
 #include <ridge/lab/warp.hpp>
 
+#include <cuda/cmath>
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -639,6 +641,23 @@ TEST(LabNames, Atomics) {
   EXPECT_EQ(static_cast<float>(brain), 256.0f);
   EXPECT_EQ(two.y, -128.0f);
   EXPECT_EQ(wrapped, 128u % 10);
+}
+
+// ---- <cuda/cmath> --------------------------------------------------------------------------------------------------
+TEST(LabNames, FunctionsOfWholeNumbers) {
+  static_assert(cuda::ceil_div(7, 4) == 2 && cuda::ceil_div(8, 4) == 2 && cuda::ceil_div(0, 4) == 0);
+  static_assert(cuda::ceil_div(0xffffffffu, 2u) == 0x80000000u && cuda::ceil_div(std::size_t{10}, 3) == 4);
+  static_assert(cuda::round_up(9, 8) == 16 && cuda::round_up(16, 8) == 16 && cuda::round_down(15, 8) == 8);
+  static_assert(cuda::is_power_of_two(64) && !cuda::is_power_of_two(0) && !cuda::is_power_of_two(-8));
+  static_assert(cuda::next_power_of_two(33) == 64 && cuda::prev_power_of_two(33) == 32);
+  static_assert(cuda::ilog2(1) == 0 && cuda::ilog2(1023) == 9 && cuda::ceil_ilog2(1023) == 10 &&
+                cuda::ceil_ilog2(1024) == 10 && cuda::ilog10(999) == 2 && cuda::ilog10(1000) == 3);
+  static_assert(cuda::ipow(3, 4) == 81 && cuda::ipow(5, 0) == 1);
+  static_assert(cuda::uabs(std::numeric_limits<int>::min()) == 0x80000000u && cuda::neg(7) == -7);
+  for (unsigned x : {0u, 1u, 3u, 4u, 99u, 100u, 65535u, 65536u, 0xfffe0000u, 0xfffe0001u, 0xffffffffu}) {
+    const std::uint64_t root = cuda::isqrt(x);
+    EXPECT_TRUE(root * root <= x && (root + 1) * (root + 1) > x) << x;
+  }
 }
 
 }  // namespace

@@ -14,14 +14,15 @@ enum __nv_fp8_interpretation_t { __NV_E4M3, __NV_E5M2 };
 namespace ridge::lab {
 
 // A float that rounds to fewer than 23 bits as x does: x is rounded to odd, as in sum_to_odd.
-inline float float_to_odd(double x) {
+RIDGE_LAB_UNCOUNTED inline float float_to_odd(double x) {
   const auto nearest = static_cast<float>(x);
   const auto bits = std::bit_cast<std::uint32_t>(nearest);
   if (nearest == x || x != x || (bits & 1)) return nearest;
   return std::bit_cast<float>(std::fabs(x) > std::fabs(static_cast<double>(nearest)) ? bits + 1 : bits - 1);
 }
 
-inline std::uint8_t float8_bits(double x, __nv_saturation_t saturation, __nv_fp8_interpretation_t kind) {
+RIDGE_LAB_UNCOUNTED inline std::uint8_t float8_bits(double x, __nv_saturation_t saturation,
+                                                    __nv_fp8_interpretation_t kind) {
   const double greatest = kind == __NV_E4M3 ? 448 : 57344;
   if (x != x) return 0x7f;
   if (saturation == __NV_SATFINITE && std::fabs(x) > greatest) x = std::copysign(greatest, x);
@@ -31,7 +32,7 @@ inline std::uint8_t float8_bits(double x, __nv_saturation_t saturation, __nv_fp8
   return (bits & 0x7f) == 0x7f ? 0x7f : bits;
 }
 
-inline float float8_value(std::uint8_t bits, __nv_fp8_interpretation_t kind) {
+RIDGE_LAB_UNCOUNTED inline float float8_value(std::uint8_t bits, __nv_fp8_interpretation_t kind) {
   if (kind == __NV_E4M3) return std::bit_cast<float8_e4m3>(bits);
   return std::bit_cast<float8_e5m2>(bits);
 }

@@ -28,13 +28,24 @@ template <std::size_t N, class Kernel>
 using Parameter =
     std::remove_cvref_t<typename ParameterOf<N, std::remove_pointer_t<std::remove_cvref_t<Kernel>>>::type>;
 
-// kernel<<<grid, block, shared, stream>>>(arguments): Launch(site, grid, block, shared, stream).run(kernel,
+// The function that a kernel's name or a pointer is. The arguments are none: of a name that is a template's the
+// translator asks only where this can be answered, which a call without arguments could not be.
+template <class R, class... P> const void* address_of(R (*kernel)(P...)) {
+  return reinterpret_cast<const void*>(kernel);
+}
+
+// kernel<<<grid, block, shared, stream>>>(arguments): Launch(site, grid, block, shared, stream).of(address).run(kernel,
 // arguments...). The arguments are evaluated once, and copied, as CUDA does. `kernel` is a function that calls the
 // user's: by name, so that overloads, templates and conversions are the language's own.
 class Launch {
  public:
   Launch(const LaunchSite& site, dim3 grid, dim3 block, std::size_t shared = 0, cudaStream_t stream = {})
       : site_(site), config_{.grid = grid, .block = block, .smem = shared, .stream = stream} {}
+
+  template <class Address> Launch& of(Address address) {
+    if constexpr (std::is_invocable_v<Address&>) kernel_ = address();
+    return *this;
+  }
 
   template <class Kernel, class... Arguments> void run(Kernel kernel, Arguments&&... arguments) const {
     if constexpr ((is_zero<Arguments> || ...) &&
@@ -47,10 +58,18 @@ class Launch {
   template <class Kernel, class... Arguments> void run_with(Kernel kernel, Arguments&&... arguments) const {
     if (!in_kernel()) check_pointers(arguments...);
     if constexpr (std::is_invocable_v<const Kernel&, const std::decay_t<Arguments>&...>) {
-      start([kernel, ... given = std::decay_t<Arguments>(std::forward<Arguments>(arguments))] { kernel(given...); });
+      auto job = [kernel, ... given = std::decay_t<Arguments>(arguments)] { kernel(given...); };
+      start(std::move(job), given(body_of(job), arguments...));
     } else {  // a parameter is a reference: to managed memory, in a program that is right
-      start([kernel, &arguments...] { kernel(arguments...); });
+      auto job = [kernel, &arguments...] { kernel(arguments...); };
+      start(std::move(job), given(body_of(job), arguments...));
     }
+  }
+
+  // Of a kernel's own launches no arguments: it would be the kernel that looks at them, and is traced.
+  template <class... Arguments> Given given(const void* of_job, const Arguments&... arguments) const {
+    if (in_kernel()) return {.kernel = kernel_, .body = of_job, .arguments = {}, .types = {}};
+    return given_by(kernel_, of_job, arguments...);
   }
 
   // Pointers to the host's memory are another machine's to a device.
@@ -65,19 +84,20 @@ class Launch {
     (check(arguments), ...);
   }
 
-  template <class Job> void start(Job job) const {
+  template <class Job> static const void* body_of(const Job&) { return reinterpret_cast<const void*>(&body<Job>); }
+  template <class Job> static void body(void* job) { (*static_cast<Job*>(job))(); }
+
+  template <class Job> void start(Job job, Given given) const {
     if (in_kernel())  // dynamic parallelism: the arguments outlive the thread that launches
-      return launch_later([launch = *this, kept = std::move(job)] { launch.start(kept); });
-    constexpr auto body = [](void* p) { (*static_cast<Job*>(p))(); };
-    launch(site_, config_,
-           {.body = body,
-            .arguments = &job,
-            .bytes = sizeof job,
-            .kernel = reinterpret_cast<const void*>(static_cast<void (*)(void*)>(body))});
+      return launch_later(
+          [launch = *this, kept = std::move(job), given = std::move(given)] { launch.start(kept, given); });
+    launch(site_, config_, {.body = &body<Job>, .arguments = &job, .bytes = sizeof job, .kernel = body_of(job)},
+           std::move(given));
   }
 
   LaunchSite site_;
   simt::Config config_;
+  const void* kernel_ = nullptr;
 };
 
 // __shared__ T name; where T may have constructors, which shared memory never calls.

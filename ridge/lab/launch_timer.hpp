@@ -68,6 +68,7 @@ struct Launch {
   LaunchSite site;
   LaunchConfig config;
   Launch* outer;                             // that is under way: this one is within its arguments
+  int number = 0;                            // among those of its line and shape
   cudaEvent_t from = nullptr, to = nullptr;  // none where it is not timed
   cudaError_t before = cudaSuccess;
 };
@@ -85,6 +86,7 @@ class Timer {
     if (!file_) return;
     const std::lock_guard<std::mutex> hold_lock(lock_);
     const Aside aside;
+    launch.number = launched_[shape_of(launch)]++;
     if (aside.before() == cudaSuccess) take_passed();  // asking makes an error, which would cover the program's
     launch.before = aside.before();
     if (launch.outer) drop(*launch.outer);  // its time would hold this one's
@@ -118,14 +120,20 @@ class Timer {
   }
 
  private:
+  using Shape = std::tuple<std::string, int, std::string, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                           std::size_t>;
+  static Shape shape_of(const Launch& launch) {
+    const LaunchConfig& c = launch.config;
+    return {launch.site.file, launch.site.line, launch.site.kernel, c.grid.x,  c.grid.y,
+            c.grid.z,         c.block.x,        c.block.y,          c.block.z, c.shared};
+  }
+
   // A stream that is being captured runs nothing.
   bool is_wanted(const Launch& launch) {
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     if (cudaStreamIsCapturing(launch.config.stream, &capture) != cudaSuccess) return false;
     if (capture != cudaStreamCaptureStatusNone || waiting_.size() >= most_waiting) return false;
-    const LaunchConfig& c = launch.config;
-    return timed_[{launch.site.file, launch.site.line, launch.site.kernel, c.grid.x, c.grid.y, c.grid.z, c.block.x,
-                   c.block.y, c.block.z, c.shared}]++ < most_timed;
+    return launch.number < most_timed;
   }
 
   bool take_event(cudaEvent_t& event) {
@@ -156,9 +164,10 @@ class Timer {
     const LaunchConfig& c = launch.config;
     std::fprintf(file_,
                  "{\"file\":\"%s\",\"line\":%d,\"kernel\":\"%s\",\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],"
-                 "\"dynamic_shared_bytes\":%zu,\"us\":%.3f}\n",
+                 "\"dynamic_shared_bytes\":%zu,\"number\":%d,\"us\":%.3f}\n",
                  escaped(launch.site.file).c_str(), launch.site.line, escaped(launch.site.kernel).c_str(), c.grid.x,
-                 c.grid.y, c.grid.z, c.block.x, c.block.y, c.block.z, c.shared, 1e3 * static_cast<double>(ms));
+                 c.grid.y, c.grid.z, c.block.x, c.block.y, c.block.z, c.shared, launch.number,
+                 1e3 * static_cast<double>(ms));
   }
 
   static std::string escaped(const char* text) {
@@ -170,13 +179,11 @@ class Timer {
     return result;
   }
 
-  using Shape = std::tuple<std::string, int, std::string, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                           std::size_t>;
   std::mutex lock_;
   std::FILE* file_ = nullptr;
   std::deque<Launch> waiting_;
   std::vector<cudaEvent_t> events_;  // that no launch has now
-  std::map<Shape, int> timed_;
+  std::map<Shape, int> launched_;
 };
 
 // Never destroyed, since static objects of the program may launch at its end.

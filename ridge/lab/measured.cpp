@@ -25,6 +25,8 @@ Compared launch_of(const Json& json) {
           .grid = json.at("grid"),
           .block = json.at("block"),
           .shared = json.at("dynamic_shared_bytes"),
+          .given = json.value("given", ""),
+          .numbers = json.value("numbers", std::vector<std::int64_t>()),
           .us = {},
           .predicted_us = {},
           .bound = {}};
@@ -35,11 +37,22 @@ bool is_same(const Compared& a, const Compared& b) {
          a.shared == b.shared;
 }
 
+// Launches of one line and shape may be several records, each of which has the numbers of its own.
+bool has(const Compared& record, std::int64_t number) {
+  return record.numbers.empty() || std::ranges::find(record.numbers, number) != record.numbers.end();
+}
+
+struct Timed {
+  Compared launch;
+  double us = 0;
+  std::int64_t number = 0;  // among those of its line and shape
+};
+
 // A program may have been ended within a line, and may itself have written to the file.
-std::optional<std::pair<Compared, double>> timed_in(std::string_view line) {
+std::optional<Timed> timed_in(std::string_view line) {
   try {
     const Json json = Json::parse(line);
-    return std::pair(launch_of(json), json.at("us").get<double>());
+    return Timed{launch_of(json), json.at("us").get<double>(), json.value("number", std::int64_t(0))};
   } catch (const Json::exception&) {
     return std::nullopt;
   }
@@ -79,9 +92,10 @@ std::vector<Compared> compare(const Json& run, std::string_view times) {
     auto timed = timed_in(times.substr(begin, end - begin));
     begin = end + 1;
     if (!timed) continue;
-    auto found = std::ranges::find_if(all, [&](const Compared& c) { return is_same(c, timed->first); });
-    if (found == all.end()) found = all.insert(found, std::move(timed->first));
-    found->us.push_back(timed->second);
+    auto found = std::ranges::find_if(
+        all, [&](const Compared& c) { return is_same(c, timed->launch) && has(c, timed->number); });
+    if (found == all.end()) found = all.insert(found, std::move(timed->launch));
+    found->us.push_back(timed->us);
   }
   return all;
 }

@@ -12,12 +12,14 @@
 
 namespace ridge::lab {
 
-// Launches of one line with one shape.
+// Launches of one line with one shape that do the same.
 struct Compared {
   std::string kernel, file;
   int line = 0;
   std::array<std::int64_t, 3> grid{}, block{};
   std::int64_t shared = 0;             // bytes of dynamic shared memory
+  std::string given;                   // what tells them from others of their line and shape
+  std::vector<std::int64_t> numbers;   // of these launches among those of their line and shape; empty: all
   std::vector<double> us;              // those that were timed, in the program's order
   std::optional<double> predicted_us;  // of one; none where the trace has not seen it
   std::string bound;                   // the prediction's

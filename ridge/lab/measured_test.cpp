@@ -52,6 +52,24 @@ TEST(LabMeasured, TheFirstCountsWhereItIsTheOnlyOne) {
   EXPECT_EQ(compare(run, timed(a, 9) + timed(a, 10) + timed(a, 20))[0].measured_us(), 15);
 }
 
+TEST(LabMeasured, RecordsOfOneShapeHaveLaunchesOfTheirOwn) {
+  Json ones = predicted(a, 12, "DRAM"), others = predicted(a, 30, "DRAM");
+  ones["numbers"] = {0, 2};
+  others["numbers"] = {1, 3, 4};
+  others["given"] = "argument 3 = 8";
+  std::string times;
+  for (int number = 0; number < 5; ++number) {
+    Json one = a;
+    one["number"] = number;
+    times += timed(std::move(one), 10 + number);
+  }
+  const auto all = compare({{"launches", {ones, others}}}, times);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].us, (std::vector{10.0, 12.0}));
+  EXPECT_EQ(all[1].us, (std::vector{11.0, 13.0, 14.0}));
+  EXPECT_EQ(all[1].given, "argument 3 = 8");
+}
+
 TEST(LabMeasured, TheMedianErrorIsOfThoseThatHaveBoth) {
   // 1.2, 0.5 and 4 of what was measured; c is not predicted.
   const auto all = compare(run, timed(a, 10) + timed(b, 10) + timed(c, 10) + timed(d, 0.5));

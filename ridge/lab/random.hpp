@@ -10,11 +10,11 @@
 
 #include <concepts>
 
-// ---- the states --------------------------------------------------------------------------------------------------
+// ---- the states: as large as cuRAND's, for programs that count bytes, so flags are int -----------------------------
 struct curandStateXORWOW {
   unsigned d;
   ridge::lab::XorwowWords v;
-  bool has_normal, has_normal_double;  // the second number of a pair, kept for the next call
+  int has_normal, has_normal_double;  // the second number of a pair, kept for the next call
   float normal;
   double normal_double;
 };
@@ -23,10 +23,12 @@ struct curandStatePhilox4_32_10 {
   uint4 counter, output;
   uint2 key;
   unsigned used;  // how many words of the output
-  bool has_normal, has_normal_double;
+  int has_normal, has_normal_double;
   float normal;
   double normal_double;
 };
+
+static_assert(sizeof(curandStateXORWOW) == 48 && sizeof(curandStatePhilox4_32_10) == 64);
 
 using curandStateXORWOW_t = curandStateXORWOW;
 using curandState_t = curandStateXORWOW;
@@ -168,21 +170,21 @@ template <ridge::lab::random_state State> double2 curand_normal2_double(State* s
 }
 template <ridge::lab::random_state State> float curand_normal(State* state) {
   if (state->has_normal) {
-    state->has_normal = false;
+    state->has_normal = 0;
     return state->normal;
   }
   const float2 pair = curand_normal2(state);
-  state->has_normal = true;
+  state->has_normal = 1;
   state->normal = pair.y;
   return pair.x;
 }
 template <ridge::lab::random_state State> double curand_normal_double(State* state) {
   if (state->has_normal_double) {
-    state->has_normal_double = false;
+    state->has_normal_double = 0;
     return state->normal_double;
   }
   const double2 pair = curand_normal2_double(state);
-  state->has_normal_double = true;
+  state->has_normal_double = 1;
   state->normal_double = pair.y;
   return pair.x;
 }

@@ -1,10 +1,13 @@
 #include <ridge/lab/record.hpp>
 
 #include <ridge/lab/memory.hpp>
+#include <ridge/simt/trace/symbols.hpp>
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
+#include <type_traits>
 #include <utility>
 
 namespace ridge::lab {
@@ -43,6 +46,7 @@ Json to_json(const simt::trace::Launch& launch, std::int64_t blocks) {
     races.push_back({{"at", to_json(r.at)}, {"against", to_json(r.against)}, {"accesses", r.accesses}});
   return {{"watched_blocks", launch.footprint.blocks},
           {"blocks", blocks},
+          {"basic_blocks", launch.footprint.basic_blocks},
           {"accesses", accesses},
           {"branches", branches},
           {"races", races}};
@@ -70,7 +74,42 @@ Json to_json(const LaunchPrediction& p, const Work& work) {
           {"l2_bytes", work.l2_bytes}};
 }
 
-Json to_json(const Record& r, const simt::trace::Report& traced, const DeviceInfo& device, double live_bytes) {
+// ---- what tells records of one line and shape apart -----------------------------------------------------------------
+
+bool is_same(dim3 a, dim3 b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
+bool are_siblings(const Record& a, const Record& b) {
+  return a.line == b.line && a.kernel == b.kernel && a.file == b.file && is_same(a.config.grid, b.config.grid) &&
+         is_same(a.config.block, b.config.block) && a.config.smem == b.config.smem;
+}
+
+// "add<float>(float*, int), argument 2 = 16"
+std::string told_apart(const Record& record, const std::vector<const Record*>& siblings) {
+  const auto differs = [&](const auto& of) {
+    return std::ranges::any_of(siblings, [&](const Record* s) { return of(*s) != of(record); });
+  };
+  const auto differs_at = [&](std::size_t i, auto member) {
+    using Value = std::remove_cvref_t<decltype((record.*member)[i])>;
+    return differs([&](const Record& r) { return i < (r.*member).size() ? (r.*member)[i] : Value(); });
+  };
+  std::vector<std::string> parts;
+  const bool is_another = record.function && differs([](const Record& r) { return r.function; });
+  if (is_another) {
+    const auto address = reinterpret_cast<std::uintptr_t>(record.function);
+    parts.push_back(simt::trace::find_symbols({address})[address].function);
+  }
+  for (std::size_t i = 0; i < record.arguments.size(); ++i) {
+    const std::string number = "argument " + std::to_string(i + 1);
+    if (!is_another && differs_at(i, &Record::types)) parts.push_back(number + " is " + std::string(record.types[i]));
+    if (!record.arguments[i].empty() && differs_at(i, &Record::arguments))
+      parts.push_back(number + " = " + record.arguments[i]);
+  }
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
+  return record.argument_sets > 1 ? text + (text.empty() ? "" : " ") + "and others that do the same" : text;
+}
+
+Json to_json(const Record& r, const std::vector<const Record*>& siblings, const simt::trace::Report& traced,
+             const DeviceInfo& device, double live_bytes) {
   Json json = {{"kernel", r.kernel},
                {"file", r.file},
                {"line", r.line},
@@ -80,6 +119,7 @@ Json to_json(const Record& r, const simt::trace::Report& traced, const DeviceInf
                {"launches", r.launches},
                {"failures", r.failures},
                {"predicted_us", r.us}};
+  if (!siblings.empty()) json.update({{"given", told_apart(r, siblings)}, {"numbers", r.numbers}});
   if (!r.is_watched || r.trace >= traced.launches.size()) return json;
   const simt::trace::Launch& launch = traced.launches[r.trace];
   const std::int64_t blocks = std::int64_t(r.config.grid.x) * r.config.grid.y * r.config.grid.z;
@@ -102,7 +142,12 @@ std::string report_text(const std::vector<Record>& records, const std::vector<Fi
                         const simt::trace::Report& traced, const DeviceInfo& device, double live_bytes,
                         double device_us) {
   Json launches = Json::array(), wrong = Json::array(), left = Json::array();
-  for (const Record& r : records) launches.push_back(to_json(r, traced, device, live_bytes));
+  for (const Record& r : records) {
+    std::vector<const Record*> siblings;
+    for (const Record& other : records)
+      if (&other != &r && are_siblings(r, other)) siblings.push_back(&other);
+    launches.push_back(to_json(r, siblings, traced, device, live_bytes));
+  }
   for (const Finding& f : findings) wrong.push_back({{"file", f.file}, {"line", f.line}, {"sentence", f.sentence}});
   for (const Allocation& a : leaks())
     left.push_back({{"file", a.at.file_name()}, {"line", a.at.line()}, {"call", a.call}, {"bytes", a.bytes}});

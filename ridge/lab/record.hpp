@@ -16,15 +16,21 @@ struct Finding {
   std::string sentence;
 };
 
-// Launches of one line with one shape; most programs launch a kernel many times.
+// Launches of one line with one shape that do the same (records.hpp); most programs launch a kernel many times.
 struct Record {
   std::string kernel, file;
   int line = 0;
   simt::Config config;
+  const void* function = nullptr;      // the kernel's, where it is known
+  std::vector<std::string> arguments;  // of the first launch
+  std::vector<std::string_view> types;
+  std::int64_t argument_sets = 1;     // how many others were found to do the same, with the first
+  std::vector<std::int64_t> numbers;  // which of the launches of their line and shape, the first 200
   std::int64_t launches = 0, failures = 0;
   double us = 0;  // predicted, of all of them
   bool is_watched = false;
-  std::size_t trace = 0;  // which of the trace's launches
+  std::size_t trace = 0;  // which of the trace's launches,
+  Work work;              // and what it did
 };
 
 // As JSON, with what the trace saw and what the model predicts of it.

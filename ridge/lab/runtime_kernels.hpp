@@ -85,16 +85,18 @@ cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, K kernel, 
 // The kernel's type says what the arguments are. Of a pointer to void it is known if the kernel's name was cast to it,
 // since the translator makes that tell it (known).
 namespace ridge::lab {
-// The launch ends before the arguments do, so each thread of the kernel may read them where they are.
 template <class... P, std::size_t... I>
 void launch_with(void (*kernel)(P...), void** arguments, std::index_sequence<I...>, const simt::Config& config,
                  Place at) {
-  auto job = [kernel, arguments] { kernel(*static_cast<const std::remove_cvref_t<P>*>(arguments[I])...); };
+  // Copies, which are the kernel's parameters: the program's own are the host's memory.
+  auto job = [kernel, ... given = *static_cast<const std::remove_cvref_t<P>*>(arguments[I])] { kernel(given...); };
   launch({"cudaLaunchKernel", at.file_name(), static_cast<int>(at.line())}, config,
          {.body = [](void* p) { (*static_cast<decltype(job)*>(p))(); },
           .arguments = &job,
           .bytes = sizeof job,
-          .kernel = reinterpret_cast<const void*>(kernel)});
+          .kernel = reinterpret_cast<const void*>(kernel)},
+         given_by(reinterpret_cast<const void*>(kernel), nullptr,
+                  *static_cast<const std::remove_cvref_t<P>*>(arguments[I])...));
 }
 
 template <class... P> auto known(void (*kernel)(P...)) {

@@ -2,6 +2,7 @@
 #include <ridge/core/text.hpp>
 #include <ridge/lab/memory.hpp>
 #include <ridge/lab/record.hpp>
+#include <ridge/lab/records.hpp>
 #include <ridge/lab/reporter.hpp>
 #include <ridge/lab/runtime_kernels.hpp>
 #include <ridge/lab/session.hpp>
@@ -14,11 +15,13 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -31,9 +34,6 @@ constexpr int invalid_configuration = 9, launch_failure = 719;
 // A launch of more threads has every n-th of its blocks watched, so that about as many threads are: watching is some
 // ten times slower than running, and the blocks of a grid mostly do the same.
 constexpr std::int64_t most_watched_threads = std::int64_t(1) << 18;
-
-// Launches of one line and one shape are watched this often: what comes first may differ (cold flags, first pivots).
-constexpr std::int64_t most_watched_launches = 2;
 
 // Whether the run's time is over: `ridge lab` says so by SIGTERM, and ends the program if it does not come to a launch.
 volatile std::sig_atomic_t is_over = 0;
@@ -58,7 +58,7 @@ class Session {
     const char* to = std::getenv("RIDGE_LAB_REPORT");
     if (!to) return;
     const simt::trace::Report traced = is_tracing_ ? simt::trace::stop() : simt::trace::Report{};
-    if (!replace_file(to, report_text(records_, findings_, traced, device_, most_live_bytes_, now_us_)))
+    if (!replace_file(to, report_text(records_.all(), findings_, traced, device_, most_live_bytes_, now_us_)))
       std::fprintf(stderr, "ridge lab: %s cannot be written\n", to);
   }
 
@@ -99,28 +99,30 @@ class Session {
     if (std::ranges::none_of(findings_, same)) findings_.push_back(std::move(finding));
   }
 
-  void launch(const LaunchSite& site, const simt::Config& config, const simt::detail::Entry& entry) {
+  void launch(const LaunchSite& site, const simt::Config& config, const simt::detail::Entry& entry, Given given) {
     if (is_over) end_with_report();
     if (peek_sticky()) return;  // a device that has failed does nothing more
-    Record& record = record_of(site, config);
-    ++record.launches;
+    const Records::Claim claim = claim_of(site, config, std::move(given));
     if (const std::string wrong = misconfigured(config); !wrong.empty()) {
-      ++record.failures;
+      note_failure(claim);
       report({site.file, site.line, std::string(site.kernel) + ": " + wrong});
       return set_error(invalid_configuration, false);
     }
-    const bool watches = is_tracing_ && record.launches <= most_watched_launches;
+    const bool watches = is_tracing_ && claim.is_watched;
     if (is_tracing_) simt::trace::watch(watches ? stride_of(config) : 0);
+    const auto begun = std::chrono::steady_clock::now();
     const Status status = [&] {
       const OpenDeviceMemory open;
       return simt::detail::run(config, entry);
     }();
+    const std::chrono::duration<double, std::micro> taken = std::chrono::steady_clock::now() - begun;
     if (!status.ok()) {
-      ++record.failures;
+      note_failure(claim);
       report({site.file, site.line, std::string(site.kernel) + ": " + explained(status.message())});
       return set_error(launch_failure, true);
     }
-    if (is_tracing_) add_time(record, watches);
+    if (!is_tracing_) advance_us(taken.count());  // nothing is predicted, and a program may divide by an event's time
+    note_run(claim, watches);
     run_launched();
   }
 
@@ -164,18 +166,13 @@ class Session {
     return sticky_error_ != 0;
   }
 
-  // Records stay where they are: a launch holds one while others may be added.
-  Record& record_of(const LaunchSite& site, const simt::Config& config) {
+  Records::Claim claim_of(const LaunchSite& site, const simt::Config& config, Given given) {
     const std::lock_guard hold(lock_);
-    const auto same_dim = [](dim3 a, dim3 b) { return a.x == b.x && a.y == b.y && a.z == b.z; };
-    for (Record& r : records_)
-      if (r.line == site.line && r.kernel == site.kernel && r.file == site.file &&
-          same_dim(r.config.grid, config.grid) && same_dim(r.config.block, config.block) &&
-          r.config.smem == config.smem)
-        return r;
-    if (records_.capacity() == records_.size()) records_.reserve(most_records);
-    if (records_.size() == most_records) return records_.back();  // of a program that launches ever other shapes
-    return records_.emplace_back(Record{.kernel = site.kernel, .file = site.file, .line = site.line, .config = config});
+    return records_.claim(site, config, std::move(given));
+  }
+  void note_failure(const Records::Claim& claim) {
+    const std::lock_guard hold(lock_);
+    records_.failed(claim);
   }
 
   std::string misconfigured(const simt::Config& c) const {
@@ -215,17 +212,21 @@ class Session {
     return std::max<std::int64_t>(1, blocks_of(c) * threads / most_watched_threads);
   }
 
-  void add_time(Record& record, bool watched) {
+  void note_run(const Records::Claim& claim, bool watched) {
     const double live = static_cast<double>(memory_use().bytes);
-    double us = record.launches > 1 ? record.us / static_cast<double>(record.launches - 1) : 0;
+    Work work;
     if (watched) {
-      us = predict(work_of(simt::trace::latest(), blocks_of(record.config)), device_, live).us();
-      record.trace = traced_++;
-      check_static_shared(record, simt::trace::latest());
-      record.is_watched = true;
+      const simt::trace::Launch& launch = simt::trace::latest();
+      work = work_of(launch, blocks_of(claim.start.config));
+      check_static_shared(claim.start, launch);
     }
     const std::lock_guard hold(lock_);
+    Record& record = records_.ran(claim, watched ? &work : nullptr, traced_);
+    if (!is_tracing_) return;
+    traced_ += watched;
     most_live_bytes_ = std::max(most_live_bytes_, live);
+    const auto before = static_cast<double>(record.launches - 1);
+    const double us = watched ? predict(work, device_, live).us() : before > 0 ? record.us / before : 0;
     record.us += us;
     now_us_ += us;
   }
@@ -239,15 +240,13 @@ class Session {
                   std::to_string(device_.smem_per_block)});
   }
 
-  static constexpr std::size_t most_records = 4096;
-
   std::mutex lock_;
   DeviceInfo device_;
   bool is_tracing_ = false;
   std::size_t traced_ = 0;
   double now_us_ = 0, most_live_bytes_ = 0;
   int last_error_ = 0, sticky_error_ = 0;
-  std::vector<Record> records_;
+  Records records_;
   std::vector<Finding> findings_;
   std::vector<std::function<void()>> launched_;
 };
@@ -304,8 +303,16 @@ bool in_kernel() {
   return worker && worker->in_fiber.load(std::memory_order_relaxed);
 }
 void launch_later(std::function<void()> launch) { session().launch_later(std::move(launch)); }
-void launch(const LaunchSite& site, const simt::Config& config, const simt::detail::Entry& entry) {
-  session().launch(site, config, entry);
+void launch(const LaunchSite& site, const simt::Config& config, const simt::detail::Entry& entry, Given given) {
+  session().launch(site, config, entry, std::move(given));
+}
+std::string spelled_pointer(const void* pointer) {
+  if (!pointer) return "null";
+  const std::optional<Allocation> memory = find_memory(pointer);
+  if (!memory) return "";
+  const std::size_t offset = reinterpret_cast<std::uintptr_t>(pointer) - memory->begin;
+  return std::string(memory->call) + " of line " + std::to_string(memory->at.line()) +
+         (offset > 0 ? " + " + std::to_string(offset) + " bytes" : "");
 }
 
 }  // namespace ridge::lab

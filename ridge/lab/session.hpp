@@ -2,6 +2,7 @@
 // went wrong. The program's calls of the runtime API (runtime_api.hpp) and its launches (launch.hpp) share it.
 #pragma once
 #include <ridge/core/device.hpp>
+#include <ridge/lab/given.hpp>
 #include <ridge/simt/cpu/runtime.hpp>
 #include <ridge/simt/launch.hpp>
 
@@ -47,6 +48,6 @@ void launch_later(std::function<void()>);
 void check_pointer(const LaunchSite&, int argument, const void*);
 
 // Runs the grid, records what it did, and moves the device's clock.
-void launch(const LaunchSite&, const simt::Config&, const simt::detail::Entry&);
+void launch(const LaunchSite&, const simt::Config&, const simt::detail::Entry&, Given);
 
 }  // namespace ridge::lab

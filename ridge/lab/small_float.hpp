@@ -5,10 +5,18 @@
 #pragma once
 #include <ridge/core/float16.hpp>
 #include <ridge/lab/rounding.hpp>
+#include <ridge/lab/uncounted.hpp>
 
 #include <bit>
 #include <concepts>
 #include <cstdint>
+
+// Declared once more, as functions of the emulation.
+namespace ridge::detail {
+RIDGE_LAB_UNCOUNTED constexpr std::uint16_t half_bits(float);
+RIDGE_LAB_UNCOUNTED constexpr float half_value(std::uint16_t);
+RIDGE_LAB_UNCOUNTED constexpr std::uint16_t bfloat16_bits(float);
+}  // namespace ridge::detail
 
 namespace ridge::lab {
 
@@ -16,19 +24,21 @@ namespace ridge::lab {
 struct Binary16 {
   static constexpr int fraction_bits = 10, least_exponent = -14;
   static constexpr std::uint16_t infinity = 0x7c00, greatest = 0x7bff, one = 0x3c00;
-  static constexpr float value(std::uint16_t bits) { return ridge::detail::half_value(bits); }
-  static constexpr std::uint16_t round(float x) { return ridge::detail::half_bits(x); }
+  [[gnu::always_inline]] static constexpr float value(std::uint16_t bits) { return ridge::detail::half_value(bits); }
+  [[gnu::always_inline]] static constexpr std::uint16_t round(float x) { return ridge::detail::half_bits(x); }
 };
 struct Brain16 {
   static constexpr int fraction_bits = 7, least_exponent = -126;
   static constexpr std::uint16_t infinity = 0x7f80, greatest = 0x7f7f, one = 0x3f80;
-  static constexpr float value(std::uint16_t bits) { return ridge::detail::bfloat16_value(bits); }
-  static constexpr std::uint16_t round(float x) { return ridge::detail::bfloat16_bits(x); }
+  [[gnu::always_inline]] static constexpr float value(std::uint16_t bits) {
+    return ridge::detail::bfloat16_value(bits);
+  }
+  [[gnu::always_inline]] static constexpr std::uint16_t round(float x) { return ridge::detail::bfloat16_bits(x); }
 };
 
 constexpr std::uint16_t sign_bit = 0x8000, canonical_nan = 0x7fff;
 
-template <class Format> constexpr std::uint16_t round_to(double x, Round mode = Round::nearest) {
+template <class Format> RIDGE_LAB_UNCOUNTED constexpr std::uint16_t round_to(double x, Round mode = Round::nearest) {
   const auto bits = std::bit_cast<std::uint64_t>(x);
   const std::uint16_t sign = bits >> 48 & sign_bit;
   const std::uint64_t magnitude = bits & ~std::uint64_t(0) >> 1, infinity = std::uint64_t(0x7ff) << 52;
@@ -54,7 +64,7 @@ template <class Format> constexpr std::uint16_t round_to(double x, Round mode = 
 
 // The sum of two doubles rounded to odd: rounding that again, to 51 bits or fewer, gives what rounding the exact sum
 // would, because no midpoint is odd.
-inline double sum_to_odd(double a, double b) {
+RIDGE_LAB_UNCOUNTED inline double sum_to_odd(double a, double b) {
   const auto [sum, rest] = exact_sum(a, b);
   const auto bits = std::bit_cast<std::uint64_t>(sum);
   if (!(rest < 0 || rest > 0) || (bits & 1)) return sum;
@@ -80,7 +90,7 @@ template <class Format> struct SmallFloat : SmallFloatFunctions<SmallFloat<Forma
   std::uint16_t bits;
 
   SmallFloat() = default;
-  constexpr SmallFloat(SmallRaw<Format> raw) : bits(raw.x) {}
+  [[gnu::always_inline]] constexpr SmallFloat(SmallRaw<Format> raw) : bits(raw.x) {}
   constexpr SmallFloat(float x) : bits(Format::round(x)) {}
   constexpr SmallFloat(double x) : bits(round_to<Format>(x)) {}
   template <std::integral I> SmallFloat(I x) : bits(round_to<Format>(integer_to_odd(x))) {}
@@ -88,7 +98,7 @@ template <class Format> struct SmallFloat : SmallFloatFunctions<SmallFloat<Forma
   requires(!std::same_as<Other, Format>) explicit constexpr SmallFloat(SmallFloat<Other> x)
       : bits(Format::round(Other::value(x.bits))) {}
 
-  static constexpr SmallFloat of_bits(std::uint16_t bits) { return SmallRaw<Format>{bits}; }
+  [[gnu::always_inline]] static constexpr SmallFloat of_bits(std::uint16_t bits) { return SmallRaw<Format>{bits}; }
   static constexpr SmallFloat of(double x, Round mode = Round::nearest) { return of_bits(round_to<Format>(x, mode)); }
 
   constexpr operator SmallRaw<Format>() const { return {bits}; }

@@ -8,15 +8,15 @@
 
 namespace ridge::lab {
 
-constexpr double saturated(double x) { return x > 0 ? x < 1 ? x : 1.0 : 0.0; }  // NaN: 0
+RIDGE_LAB_UNCOUNTED constexpr double saturated(double x) { return x > 0 ? x < 1 ? x : 1.0 : 0.0; }  // NaN: 0
 
 // In double: sums, products, quotients and roots of 16-bit numbers, rounded to 53 bits, lie on the same side of every
 // midpoint of 16-bit numbers as the exact ones (twice 11 bits and two more would be enough). A product is exact; so a
 // fused multiply-add has only the sum's rounding, which sum_to_odd avoids.
 template <class Small> struct SmallFloatFunctions {
   // ---- arithmetic ---------------------------------------------------------------------------------------------------
-  friend double in_double(Small x) { return static_cast<float>(x); }
-  friend double fma_in_double(Small a, Small b, Small c) {
+  RIDGE_LAB_UNCOUNTED friend double in_double(Small x) { return Small::format::value(x.bits); }
+  RIDGE_LAB_UNCOUNTED friend double fma_in_double(Small a, Small b, Small c) {
     return sum_to_odd(in_double(a) * in_double(b), in_double(c));
   }
 
@@ -32,7 +32,7 @@ template <class Small> struct SmallFloatFunctions {
   friend Small __hdiv(Small a, Small b) { return Small::of(in_double(a) / in_double(b)); }
   friend Small __hfma(Small a, Small b, Small c) { return Small::of(fma_in_double(a, b, c)); }
   friend Small __hfma_sat(Small a, Small b, Small c) { return Small::of(saturated(fma_in_double(a, b, c))); }
-  friend Small __hfma_relu(Small a, Small b, Small c) {
+  RIDGE_LAB_UNCOUNTED friend Small __hfma_relu(Small a, Small b, Small c) {
     const double x = fma_in_double(a, b, c);
     return Small::of(x < 0 ? 0.0 : x);
   }
@@ -63,9 +63,9 @@ template <class Small> struct SmallFloatFunctions {
   }
 
   // ---- comparison: those that end in u are true if an operand is NaN ------------------------------------------------
-  friend bool unordered(Small a, Small b) { return __hisnan(a) || __hisnan(b); }
-  friend bool __hisnan(Small x) { return (x.bits & ~sign_bit) > Small::format::infinity; }
-  friend int __hisinf(Small x) {
+  RIDGE_LAB_UNCOUNTED friend bool unordered(Small a, Small b) { return __hisnan(a) || __hisnan(b); }
+  RIDGE_LAB_UNCOUNTED friend bool __hisnan(Small x) { return (x.bits & ~sign_bit) > Small::format::infinity; }
+  RIDGE_LAB_UNCOUNTED friend int __hisinf(Small x) {
     return (x.bits & ~sign_bit) != Small::format::infinity ? 0 : x.bits & sign_bit ? -1 : 1;
   }
 
@@ -90,13 +90,13 @@ template <class Small> struct SmallFloatFunctions {
   friend bool operator>=(const Small& a, const Small& b) { return in_double(a) >= in_double(b); }
 
   // A NaN gives way to the other operand, but not for the _nan forms; -0 is less than +0.
-  friend Small __hmax(Small a, Small b) {
+  RIDGE_LAB_UNCOUNTED friend Small __hmax(Small a, Small b) {
     if (__hisnan(a)) return __hisnan(b) ? Small::of_bits(canonical_nan) : b;
-    return __hgt(b, a) || (__heq(a, b) && a.bits & sign_bit) ? b : a;
+    return in_double(b) > in_double(a) || (in_double(a) == in_double(b) && a.bits & sign_bit) ? b : a;
   }
-  friend Small __hmin(Small a, Small b) {
+  RIDGE_LAB_UNCOUNTED friend Small __hmin(Small a, Small b) {
     if (__hisnan(a)) return __hisnan(b) ? Small::of_bits(canonical_nan) : b;
-    return __hlt(b, a) || (__heq(a, b) && b.bits & sign_bit) ? b : a;
+    return in_double(b) < in_double(a) || (in_double(a) == in_double(b) && b.bits & sign_bit) ? b : a;
   }
   friend Small __hmax_nan(Small a, Small b) { return unordered(a, b) ? Small::of_bits(canonical_nan) : __hmax(a, b); }
   friend Small __hmin_nan(Small a, Small b) { return unordered(a, b) ? Small::of_bits(canonical_nan) : __hmin(a, b); }

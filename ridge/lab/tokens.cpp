@@ -75,13 +75,41 @@ class Scanner {
       tokens_.back().begins_directive = true;
       return;
     }
-    for (const std::string_view mark : {"<<<", ">>>", "::", "->"})
+    if (launch_mark(begin)) return;
+    for (const std::string_view mark : {"::", "->"})
       if (follows(mark)) {
         at_ += mark.size();
         return add(Token::Kind::mark, begin);
       }
     ++at_;
     add(Token::Kind::mark, begin);
+  }
+
+  // "<<<" and ">>>", with blanks within. Nothing else has "<< <"; "A<B<C>> >" may be, so ">> >" must end what "<<<" has
+  // begun, with the arguments after it.
+  bool launch_mark(std::size_t begin) {
+    static constexpr std::string_view opens = "<<<", closes = ">>>";
+    const auto end_of = [&](std::string_view mark) {
+      std::size_t at = begin;
+      for (const char c : mark) {
+        at = std::min(text_.find_first_not_of(" \t\r\n", at), text_.size());
+        if (at == text_.size() || text_[at++] != c) return text_.npos;
+      }
+      return at;
+    };
+    std::size_t end = peek() == '<' && peek(1) == '<' ? end_of(opens) : text_.npos;
+    const bool is_open = end != text_.npos;
+    if (peek() == '>' && peek(1) == '>') {
+      end = end_of(closes);
+      const std::size_t next = text_.find_first_not_of(" \t\r\n\\", std::min(end, text_.size()));
+      if (!follows(closes) && (!is_launch_open_ || next == text_.npos || text_[next] != '(')) end = text_.npos;
+    }
+    if (end == text_.npos) return false;
+    is_launch_open_ = is_open;
+    at_ = end;
+    add(Token::Kind::mark, begin);
+    tokens_.back().spelled = is_open ? opens : closes;
+    return true;
   }
 
   static bool is_prefix(std::string_view word) { return word == "L" || word == "u" || word == "U" || word == "u8"; }
@@ -107,12 +135,13 @@ class Scanner {
 
   void add(Token::Kind kind, std::size_t begin) {
     at_ = std::min(at_, text_.size());
-    tokens_.push_back({kind, begin, text_.substr(begin, at_ - begin), in_directive_, false});
+    tokens_.push_back({kind, begin, text_.substr(begin, at_ - begin), at_ - begin, in_directive_, false});
   }
 
   std::string_view text_;
   std::size_t at_ = 0;
   bool in_directive_ = false, line_is_blank_ = true;
+  bool is_launch_open_ = false;  // "<<<", and no ">>>" since
   std::vector<Token> tokens_;
 };
 

@@ -6,6 +6,7 @@
 //   extern __shared__ float s[];            a pointer to the block's dynamic shared memory
 //   __shared__ float s[n];                  the same, and an assertion that a block has room for it
 //   asm volatile("mov.u32 ..." : ...)       a call of the interpreter of PTX (ptx.hpp)
+//   #pragma unroll 4                        g++'s own, where it traces (unroll_text.hpp)
 //   #include "common.cuh"                   the translated copy of that file
 #pragma once
 #include <ridge/core/status.hpp>

@@ -13,9 +13,12 @@ std::string translated(std::string_view text) {
   return result ? *result : "refused: " + std::string(result.error().message());
 }
 std::string launched(const std::string& kernel, const std::string& configuration, const std::string& arguments) {
+  const std::string address = ".of([&](auto... ridge_none) -> decltype(::ridge::lab::address_of(" + kernel +
+                              ", ridge_none...)) { return ::ridge::lab::address_of(" + kernel + ", ridge_none...); })";
   return "::ridge::lab::Launch(::ridge::lab::LaunchSite{\"" + kernel + "\", __FILE__, __LINE__}, " + configuration +
-         ").run([&](auto&... ridge_given) -> decltype(" + kernel + "(ridge_given...)) { " + kernel +
-         "(ridge_given...); }" + (arguments.empty() ? "" : ", ") + arguments + ")";
+         ")" + (kernel.find('<') == kernel.npos ? address : "") + ".run([&](auto&... ridge_given) -> decltype(" +
+         kernel + "(ridge_given...)) { " + kernel + "(ridge_given...); }" + (arguments.empty() ? "" : ", ") +
+         arguments + ")";
 }
 
 TEST(LabTranslate, ALaunchIsACall) {
@@ -31,6 +34,47 @@ TEST(LabTranslate, TheKernelMayBeAnyExpressionOfANameOrAPointer) {
                              "o->f", "k<vec<vec<vec<int>>>>", "NAME(x)", "A<T>::template k<4>"})
     EXPECT_EQ(translated(std::string("{ ") + kernel + "<<<1, 32>>>(p); }"),
               "{ " + launched(kernel, "1, 32", "p") + "; }");
+}
+
+TEST(LabTranslate, TheMarksOfALaunchMayHaveBlanksWithin) {
+  for (const char* text : {"k << <1, 32 >> >(x);", "k<< <1, 32>> > (x);", "k <<\n< 1, 32 >>\n> (x);"}) {
+    std::string result = translated(text);
+    std::erase_if(result, [](char c) { return c == ' ' || c == '\n'; });
+    std::string expected = launched("k", "1, 32", "x") + ";";
+    std::erase_if(expected, [](char c) { return c == ' '; });
+    EXPECT_EQ(result, expected) << text;
+  }
+  EXPECT_EQ(translated("k<<<f(A<B<C>> >::n), 32>>>(x);"), launched("k", "f(A<B<C>> >::n), 32", "x") + ";");
+  for (const char* other : {"A<B<C>> > d;", "A<B<C>> > (d);", "x = a << b >> (c);"})
+    EXPECT_EQ(translated(other), other);
+}
+
+TEST(LabTranslate, ALoopThatIsToBeUnrolledIsSo) {
+  const auto unrolled = [](const std::string& times) {
+    return "#pragma GCC unroll ::ridge::lab::unrolled(" + times + ")\n";
+  };
+  for (const auto& [written, times] : {std::pair{"", "64"},
+                                       {" 8", "8"},
+                                       {"(4)", "4"},
+                                       {" 1", "1"},
+                                       {" N", "64"},
+                                       {" (N / 2)", "64"},
+                                       {" 2 * 3", "64"},
+                                       {" 16u", "16"},
+                                       {" 100000", "65534"}})
+    for (const char* loop : {"for (;;) f();", "while (a) f();", "do f(); while (a);", "// then\nfor (;;) f();"})
+      EXPECT_EQ(translated("#pragma unroll" + std::string(written) + "\n" + loop), unrolled(times) + loop);
+  EXPECT_EQ(translated("_Pragma(\"unroll 2\") for (;;) f();"),
+            "_Pragma(\"GCC unroll ::ridge::lab::unrolled(2)\") for (;;) f();");
+  for (const char* other : {"#pragma unroll\nLOOP(i, n) f();", "#pragma unroll 4\n#if A\nfor (;;) f();\n#endif\n",
+                            "#pragma once\nfor (;;) unroll();", "f(\"unroll\"); for (;;) f();"})
+    EXPECT_EQ(translated(other), other);
+}
+
+TEST(LabTranslate, OfAKernelsOwnNameNoAddressIsAsked) {
+  const std::string kernel = "__global__ void k(int*); ";
+  EXPECT_EQ(translated(kernel + "n::k<<<1, 32>>>(x);").find("address_of"), std::string::npos);
+  EXPECT_NE(translated(kernel + "p<<<1, 32>>>(x);").find("address_of(p,"), std::string::npos);
 }
 
 TEST(LabTranslate, NullPointersAmongTheArgumentsHaveThePointersType) {
@@ -88,7 +132,9 @@ TEST(LabTranslate, StaticSharedMemoryHasALimit) {
 TEST(LabTranslate, InAMacroALaunchMayHaveNoArguments) {
   EXPECT_EQ(translated("#define RUN(k, ...) k<<<1, 32>>>(__VA_ARGS__)\n"),
             "#define RUN(k, ...) ::ridge::lab::Launch(::ridge::lab::LaunchSite{\"k\", __FILE__, __LINE__}, 1, 32"
-            ").run([&](auto&... ridge_given) -> decltype(k(ridge_given...)) { k(ridge_given...); } __VA_OPT__(,) "
+            ").of([&](auto... ridge_none) -> decltype(::ridge::lab::address_of(k, ridge_none...)) { return "
+            "::ridge::lab::address_of(k, ridge_none...); }).run([&](auto&... ridge_given) -> "
+            "decltype(k(ridge_given...)) { k(ridge_given...); } __VA_OPT__(,) "
             "__VA_ARGS__)\n");
 }
 

@@ -1,6 +1,7 @@
 // CUDA's warp intrinsics that ridge/simt/cpu/lanes.hpp lacks.
 #pragma once
 #include <ridge/lab/converge.hpp>
+#include <ridge/lab/uncounted.hpp>
 #include <ridge/simt/cpu/lanes.hpp>
 
 #include <bit>
@@ -25,7 +26,7 @@ template <class T> T from_lane(lane_mask mask, T value, int lane, where at) {
 }
 
 // Reduces by f over the lanes of the mask that take part. A whole warp needs only five shuffles.
-template <class T, class F> T reduce_lanes(lane_mask mask, T value, F f, where at) {
+template <class T, class F> RIDGE_LAB_UNCOUNTED T reduce_lanes(lane_mask mask, T value, F f, where at) {
   lane_mask left = simt::detail::ballot(mask, true, at);
   if (left == ~lane_mask(0) >> (64 - warpSize)) {
     for (int bits = warpSize / 2; bits > 0; bits /= 2)
@@ -58,8 +59,9 @@ inline unsigned __activemask(ridge::lab::where at = ridge::lab::where::current()
 
 // ---- lanes with equal values -------------------------------------------------------------------------------------
 template <class T>
-requires(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8)) unsigned __match_any_sync(
-    ridge::lab::lane_mask mask, T value, ridge::lab::where at = ridge::lab::where::current()) {
+requires(std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8)) RIDGE_LAB_UNCOUNTED
+    unsigned __match_any_sync(ridge::lab::lane_mask mask, T value,
+                              ridge::lab::where at = ridge::lab::where::current()) {
   ridge::lab::lane_mask mine = 0;
   for (ridge::lab::lane_mask left = ridge::simt::detail::ballot(mask, true, at); left;) {
     const T other = ridge::lab::from_lane(mask, value, std::countr_zero(left), at);

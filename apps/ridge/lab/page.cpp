@@ -76,9 +76,15 @@ std::string findings_html(const Report& report, const page::Sources& sources) {
 
 // ---- launches ------------------------------------------------------------------------------------------------------
 
+// "add, argument 2 = 16"
+std::string kernel_text(const Json& launch) {
+  const std::string given = launch.value("given", "");
+  return launch["kernel"].get<std::string>() + (given.empty() ? "" : ", " + given);
+}
+
 page::LaunchRow row_of(const Json& launch, const page::Sources& sources) {
   page::LaunchRow row{
-      .kernel = launch["kernel"],
+      .kernel = kernel_text(launch),
       .at = place_text(launch),
       .href = sources.link(launch["file"], launch["line"]),
       .grid = dim_text(launch["grid"]),
@@ -115,10 +121,9 @@ std::string bars_html(const Json& terms) {
 std::string launch_html(const Json& launch, std::size_t number, const page::Sources& sources) {
   if (!launch.contains("prediction")) return {};
   const Json& p = launch["prediction"];
-  std::string html =
-      page::tag("h3", fmt::format("{} {}: {} each, bound by {}", number, launch["kernel"].get<std::string>(),
-                                  time_text(p["us"]), p["bound"].get<std::string>())) +
-      "\n" + bars_html(p["terms"]);
+  std::string html = page::tag("h3", fmt::format("{} {}: {} each, bound by {}", number, kernel_text(launch),
+                                                 time_text(p["us"]), p["bound"].get<std::string>())) +
+                     "\n" + bars_html(p["terms"]);
   if (launch["advice"].empty()) return html;
   html += "<ol>";
   for (const Json& a : launch["advice"]) {

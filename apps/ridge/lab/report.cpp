@@ -65,6 +65,7 @@ void print_launch(const Json& launch) {
           ? ", " + bytes_text(launch["dynamic_shared_bytes"].get<double>()) + " of dynamic shared memory"
           : "",
       times > 1 ? fmt::format(", {} times", times) : "");
+  if (const std::string given = launch.value("given", ""); !given.empty()) say("  {}\n", given);
   if (launch["failures"].get<std::int64_t>() > 0) say("  failed: see below\n");
   if (launch.contains("measured")) say("  {} measured\n", time_text(launch["measured"]["us"]));
   if (launch.contains("prediction")) {

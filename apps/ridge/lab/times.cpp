@@ -21,6 +21,7 @@ Json measured_json(const Compared& c) {
 
 Json to_json(const Compared& c) {
   return {{"kernel", c.kernel},
+          {"given", c.given},
           {"file", c.file},
           {"line", c.line},
           {"grid", c.grid},
@@ -79,7 +80,9 @@ void print_times(const Report& report) {
               "  ");
   for (const Json& l : times["launches"]) {
     const Json& measured = l["measured"];
-    table.add({place_text(l), l["kernel"], dim_text(l["grid"]) + " x " + dim_text(l["block"]),
+    const std::string given = l["given"];
+    table.add({place_text(l), l["kernel"].get<std::string>() + (given.empty() ? "" : ", " + given),
+               dim_text(l["grid"]) + " x " + dim_text(l["block"]),
                std::to_string(measured["timed"].get<std::int64_t>()),
                cell(measured["us"]) + (measured["is_first_alone"].get<bool>() ? " first" : ""), cell(l["predicted_us"]),
                l["ratio"].is_null() ? "-" : fmt::format("{:.2f}", l["ratio"].get<double>()),

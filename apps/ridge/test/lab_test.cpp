@@ -3,6 +3,7 @@
 #include "page.hpp"
 
 #include <chrono>
+#include <map>
 #include <utility>
 
 namespace ridge {
@@ -40,6 +41,61 @@ TEST_F(CliLab, LinesThatWasteSectorsAndBanksComeWithWhatWouldGain) {
   };
   EXPECT_TRUE(says(launches[0], "coalesce: 32.0 sectors")) << launches[0]["advice"];
   EXPECT_TRUE(says(launches[1], "no bank conflicts: 32.0 wavefronts")) << launches[1]["advice"];
+}
+
+TEST_F(CliLab, LaunchesOfOneLineAreKeptApartWhereTheyDoNotDoTheSame) {
+  const auto launches = json_of(study("given.cu", {"--trace", "--json"}))["run"]["launches"];
+  std::vector<std::pair<std::string, int>> all;
+  for (const auto& l : launches)
+    all.emplace_back(l["kernel"].get<std::string>() + " " + l.value("given", "-"), l["launches"].get<int>());
+  const std::vector<std::pair<std::string, int>> expected{
+      {"copy argument 1 is float*, argument 2 is float*, argument 4 = 1", 3},
+      {"copy argument 1 is float*, argument 2 is float*, argument 4 = 8", 3},
+      {"copy argument 1 is double*, argument 2 is double*, argument 4 = 1", 1},
+      {"kernel void copy<float>(float const*, float*, int, int)", 1},
+      {"kernel clear(float const*, float*, int, int)", 1},
+      {"step -", 50}};
+  EXPECT_EQ(all, expected);
+}
+
+TEST_F(CliLab, UnrolledLoopsAreStraightCode) {
+  const auto launches = json_of(study("unrolled.cu", {"--trace", "--json"}))["run"]["launches"];
+  std::map<std::string, int> blocks;
+  for (const auto& l : launches) blocks[l["kernel"].get<std::string>()] = l["trace"]["basic_blocks"].get<int>();
+  EXPECT_GE(blocks["rolled"], 8);
+  EXPECT_LE(blocks["unrolled"], 2);
+  EXPECT_LE(blocks["of_template<width>"], 2);
+  EXPECT_LE(blocks["tile"], 4 * 32);  // of 32 warps
+}
+
+TEST_F(CliLab, WhatTheEmulationDoesIsNotTheKernels) {
+  const auto launches = json_of(study("emulated.cu", {"--trace", "--json"}))["run"]["launches"];
+  ASSERT_EQ(launches.size(), 2u);
+  for (const auto& l : launches) EXPECT_EQ(l["trace"]["branches"], json::array()) << l["kernel"];
+  EXPECT_LE(launches[0]["trace"]["basic_blocks"].get<int>(), 4);
+  EXPECT_LE(launches[1]["trace"]["basic_blocks"].get<int>(), 10);  // five sums among them
+  ASSERT_EQ(launches[1]["trace"]["accesses"].size(), 2u);
+  EXPECT_EQ(launches[1]["trace"]["accesses"][0]["line"], 16);
+}
+
+TEST_F(CliLab, AtomicsHaveTheKernelsLines) {
+  const auto launches = json_of(study("atomics.cu", {"--trace", "--json"}))["run"]["launches"];
+  std::vector<int> lines;
+  for (const auto& l : launches)
+    for (const auto& a : l["trace"]["accesses"])
+      if (a["kind"] == "atomic" && contains(a["file"].get<std::string>(), "atomics.cu")) lines.push_back(a["line"]);
+  EXPECT_EQ(lines, (std::vector<int>{5, 6, 7, 8, 9, 12, 13}));
+}
+
+TEST_F(CliLab, TexturesAreRefusedWhereTheyAreUsed) {
+  const auto done = study("texture.cu", {"--run"});
+  EXPECT_EQ(done.code, 2);
+  EXPECT_TRUE(contains(done.err, "texture.cu:3:")) << done.err;
+  EXPECT_TRUE(contains(done.err, "textures and surfaces are not emulated: read global memory")) << done.err;
+}
+
+TEST_F(CliLab, AnEventsTimeIsTheProcessorsWhereNoneIsPredicted) {
+  EXPECT_TRUE(contains(study("saxpy.cu", {"--run", "--", "100000"}).out, "largest error 0, timed\n"));
 }
 
 TEST_F(CliLab, AMissingBarrierIsARace) {

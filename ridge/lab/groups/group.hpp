@@ -1,5 +1,6 @@
 // cooperative_groups: a thread block, the grid and a cluster of one block as groups of threads.
 #pragma once
+#include <ridge/lab/uncounted.hpp>
 #include <ridge/simt/simt.hpp>
 
 #include <bit>
@@ -12,7 +13,7 @@ namespace ridge::lab {
 using where = simt::detail::where;
 
 inline constexpr unsigned warp_lanes = 32;
-inline unsigned this_lane() { return static_cast<unsigned>(simt::thread_rank()) % warp_lanes; }
+__forceinline__ unsigned this_lane() { return static_cast<unsigned>(simt::thread_rank()) % warp_lanes; }
 
 // Blocks run one after the other, so that a block which waits for a later one would wait for ever.
 [[noreturn]] inline void refuse_blocks_together(const char* what) {
@@ -53,9 +54,9 @@ class thread_block : public thread_group {
   thread_block() : thread_group(Kind::block) {}
 
   static void sync(ridge::lab::where at = ridge::lab::where::current()) { ridge::simt::detail::barrier(at); }
-  static unsigned size() { return blockDim.x * blockDim.y * blockDim.z; }
+  __forceinline__ static unsigned size() { return blockDim.x * blockDim.y * blockDim.z; }
   static unsigned num_threads() { return size(); }
-  static unsigned thread_rank() { return static_cast<unsigned>(ridge::simt::thread_rank()); }
+  __forceinline__ static unsigned thread_rank() { return static_cast<unsigned>(ridge::simt::thread_rank()); }
   static dim3 group_index() { return blockIdx; }
   static dim3 thread_index() { return threadIdx; }
   static dim3 group_dim() { return blockDim; }
@@ -126,15 +127,15 @@ class cluster_group : public thread_group {
 inline cluster_group this_cluster() { return {}; }
 
 // ---- any group ---------------------------------------------------------------------------------------------------
-inline unsigned long long thread_group::size() const {
+RIDGE_LAB_UNCOUNTED inline unsigned long long thread_group::size() const {
   if (kind_ == Kind::lanes) return static_cast<unsigned>(std::popcount(lanes_));
   return kind_ == Kind::grid ? grid_group::size() : thread_block::size();
 }
-inline unsigned long long thread_group::thread_rank() const {
+RIDGE_LAB_UNCOUNTED inline unsigned long long thread_group::thread_rank() const {
   if (kind_ == Kind::lanes) return static_cast<unsigned>(std::popcount(lanes_ & ((1u << ridge::lab::this_lane()) - 1)));
   return kind_ == Kind::grid ? grid_group::thread_rank() : thread_block::thread_rank();
 }
-inline void thread_group::sync(ridge::lab::where at) const {
+RIDGE_LAB_UNCOUNTED inline void thread_group::sync(ridge::lab::where at) const {
   if (kind_ == Kind::lanes) ridge::simt::detail::sync_warp(lanes_, at);
   else if (kind_ == Kind::grid) grid_group::sync(at);
   else ridge::simt::detail::barrier(at);

@@ -19,9 +19,11 @@ namespace cooperative_groups {
 // What every group of lanes has.
 class lane_group : public thread_group {
  public:
-  unsigned size() const { return static_cast<unsigned>(std::popcount(lanes_)); }
+  unsigned size() const { return static_cast<unsigned>(__builtin_popcount(lanes_)); }
   unsigned num_threads() const { return size(); }
-  unsigned thread_rank() const { return static_cast<unsigned>(std::popcount(lanes_ & below(ridge::lab::this_lane()))); }
+  RIDGE_LAB_UNCOUNTED unsigned thread_rank() const {
+    return static_cast<unsigned>(__builtin_popcount(lanes_ & below(ridge::lab::this_lane())));
+  }
   unsigned meta_group_rank() const { return meta_rank_; }
   unsigned meta_group_size() const { return meta_size_; }
 
@@ -51,30 +53,30 @@ class lane_group : public thread_group {
   // ---- for the functions of groups -------------------------------------------------------------------------------
   unsigned lane_mask() const { return lanes_; }
   // The lanes that the block has. A tile at the end of the block may have fewer than its size.
-  unsigned members() const {
+  RIDGE_LAB_UNCOUNTED unsigned members() const {
     const unsigned rank = thread_block::thread_rank(),
                    left = thread_block::size() - (rank - rank % ridge::lab::warp_lanes);
     return left < ridge::lab::warp_lanes ? lanes_ & below(left) : lanes_;
   }
   // The value of one lane of the warp.
-  template <class T> T from_lane(T value, unsigned lane, ridge::lab::where at) const {
+  template <class T> RIDGE_LAB_UNCOUNTED T from_lane(T value, unsigned lane, ridge::lab::where at) const {
     constexpr int whole_mask = 8 * sizeof(ridge::simt::lane_mask);
-    return ridge::simt::detail::move_words(value, [=, this](ridge::simt::detail::lane_word word) {
+    return ridge::simt::detail::move_words(value, [=, this](ridge::simt::detail::lane_word word) RIDGE_LAB_UNCOUNTED {
       return ridge::simt::detail::shuffle(lanes_, word, ridge::simt::detail::Source::index, static_cast<int>(lane),
                                           whole_mask, at);
     });
   }
   // The value of the thread of a rank; undefined (all ones) if there is none.
-  template <class T> T from_rank(T value, unsigned rank, ridge::lab::where at) const {
+  template <class T> RIDGE_LAB_UNCOUNTED T from_rank(T value, unsigned rank, ridge::lab::where at) const {
     return from_lane(value, lane_of(rank), at);
   }
-  unsigned vote(bool predicate, ridge::lab::where at) const {
+  RIDGE_LAB_UNCOUNTED unsigned vote(bool predicate, ridge::lab::where at) const {
     return static_cast<unsigned>(ridge::simt::detail::ballot(lanes_, predicate, at));
   }
-  template <class T> unsigned equal_lanes(T value, ridge::lab::where at) const {
+  template <class T> RIDGE_LAB_UNCOUNTED unsigned equal_lanes(T value, ridge::lab::where at) const {
     unsigned equal = 0;
     for (unsigned m = vote(true, at); m; m &= m - 1) {
-      const auto lane = static_cast<unsigned>(std::countr_zero(m));
+      const auto lane = static_cast<unsigned>(__builtin_ctz(m));
       equal |= unsigned{from_lane(value, lane, at) == value} << lane;
     }
     return equal;
@@ -84,13 +86,15 @@ class lane_group : public thread_group {
   explicit lane_group(unsigned lanes, unsigned meta_rank = 0, unsigned meta_size = 1)
       : thread_group(Kind::lanes, lanes, meta_rank, meta_size) {}
 
-  static unsigned below(unsigned lane) { return lane < ridge::lab::warp_lanes ? (1u << lane) - 1 : ~0u; }
-  unsigned lane_of(unsigned rank) const {
+  __forceinline__ static unsigned below(unsigned lane) {
+    return lane < ridge::lab::warp_lanes ? (1u << lane) - 1 : ~0u;
+  }
+  RIDGE_LAB_UNCOUNTED unsigned lane_of(unsigned rank) const {
     unsigned m = lanes_;
     for (; rank && m; --rank) m &= m - 1;
-    return m ? static_cast<unsigned>(std::countr_zero(m)) : 8 * sizeof(ridge::simt::lane_mask) - 1;  // no such lane
+    return m ? static_cast<unsigned>(__builtin_ctz(m)) : 8 * sizeof(ridge::simt::lane_mask) - 1;  // no such lane
   }
-  unsigned by_rank(unsigned lanes) const {
+  RIDGE_LAB_UNCOUNTED unsigned by_rank(unsigned lanes) const {
     unsigned ranks = 0, bit = 1;
     for (unsigned m = lanes_; m; m &= m - 1, bit <<= 1) ranks |= lanes & m & -m ? bit : 0;
     return ranks;
@@ -109,7 +113,7 @@ template <unsigned Size> class thread_block_tile<Size, void> : public lane_group
  public:
   static constexpr unsigned size() { return Size; }
   static constexpr unsigned num_threads() { return Size; }
-  static unsigned thread_rank() { return thread_block::thread_rank() % Size; }
+  __forceinline__ static unsigned thread_rank() { return thread_block::thread_rank() % Size; }
 
   template <class T> T shfl(T value, int source, ridge::lab::where at = ridge::lab::where::current()) const {
     return shuffle(value, Source::index, source, at);
@@ -131,8 +135,8 @@ template <unsigned Size> class thread_block_tile<Size, void> : public lane_group
                    meta_size) {}
 
  private:
-  template <class T> T shuffle(T value, Source source, int operand, ridge::lab::where at) const {
-    return ridge::simt::detail::move_words(value, [=, this](ridge::simt::detail::lane_word word) {
+  template <class T> RIDGE_LAB_UNCOUNTED T shuffle(T value, Source source, int operand, ridge::lab::where at) const {
+    return ridge::simt::detail::move_words(value, [=, this](ridge::simt::detail::lane_word word) RIDGE_LAB_UNCOUNTED {
       return ridge::simt::detail::shuffle(lanes_, word, source, operand, static_cast<int>(Size), at);
     });
   }
@@ -185,14 +189,14 @@ inline coalesced_group coalesced_threads(ridge::lab::where at = ridge::lab::wher
 
 // ---- parts whose size is not known before run time -----------------------------------------------------------------
 // Every `size` threads of the group, by rank.
-inline coalesced_group tiled_partition(const coalesced_group& parent, unsigned size) {
+RIDGE_LAB_UNCOUNTED inline coalesced_group tiled_partition(const coalesced_group& parent, unsigned size) {
   ridge::lab::check_tile_size(size);
   const unsigned tile = parent.thread_rank() / size;
   unsigned lanes = 0, rank = 0;
   for (unsigned m = parent.lane_mask(); m; m &= m - 1, ++rank) lanes |= rank / size == tile ? m & -m : 0;
   return coalesced_group(lanes, tile, (parent.size() + size - 1) / size);
 }
-inline thread_group tiled_partition(const thread_group& parent, unsigned size) {
+RIDGE_LAB_UNCOUNTED inline thread_group tiled_partition(const thread_group& parent, unsigned size) {
   ridge::lab::check_tile_size(size);
   if (parent.kind_ == thread_group::Kind::lanes) return tiled_partition(coalesced_group(parent.lanes_), size);
   const auto threads = static_cast<unsigned>(parent.size());
@@ -208,8 +212,8 @@ coalesced_group labeled_partition(const lane_group& parent, Label label,
   // Parts are in the order of their first threads.
   const bool first = (mine & -mine) == 1u << ridge::lab::this_lane();
   const unsigned firsts = parent.vote(first, at);
-  return coalesced_group(mine & here, static_cast<unsigned>(std::popcount(firsts & ((mine & -mine) - 1))),
-                         static_cast<unsigned>(std::popcount(firsts)));
+  return coalesced_group(mine & here, static_cast<unsigned>(__builtin_popcount(firsts & ((mine & -mine) - 1))),
+                         static_cast<unsigned>(__builtin_popcount(firsts)));
 }
 inline coalesced_group binary_partition(const lane_group& parent, bool predicate,
                                         ridge::lab::where at = ridge::lab::where::current()) {

@@ -15,15 +15,21 @@ template <class T> struct bit_xor { T operator()(T a, T b) const { return a ^ b;
 
 // Every thread gets the result. Halves are added to halves, in the order of a butterfly of shuffles.
 template <class T, class F>
-auto reduce(const lane_group& group, const T& value, F&& op, ridge::lab::where at = ridge::lab::where::current())
-    -> decltype(op(value, value)) {
-  const auto threads = static_cast<unsigned>(std::popcount(group.members())), rank = group.thread_rank();
-  std::decay_t<decltype(op(value, value))> sum = value;
-  for (unsigned distance = std::bit_ceil(threads) / 2; distance > 0; distance /= 2) {
+RIDGE_LAB_UNCOUNTED T reduce_value(const lane_group& group, T sum, F& op, ridge::lab::where at) {
+  const auto threads = static_cast<unsigned>(__builtin_popcount(group.members())), rank = group.thread_rank();
+  unsigned distance = 1;
+  while (distance < threads) distance *= 2;
+  while (distance /= 2) {
     const auto other = group.from_rank(sum, rank + distance < threads ? rank + distance : rank, at);
-    if (rank + distance < threads) sum = op(sum, other);
+    const T both = op(sum, other);  // by all threads, as on a device
+    if (rank + distance < threads) sum = both;
   }
   return group.from_rank(sum, 0, at);
+}
+template <class T, class F>
+auto reduce(const lane_group& group, const T& value, F&& op, ridge::lab::where at = ridge::lab::where::current())
+    -> decltype(op(value, value)) {
+  return reduce_value<std::decay_t<decltype(op(value, value))>>(group, value, op, at);
 }
 
 }  // namespace cooperative_groups

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 
+from ridge.torch.autocast import CONVOLUTIONS
 from ridge.torch.fx import graph
 from ridge.torch.fx.graph import arguments, name, only_user, value
 from ridge.torch.fx.match import Match, Unfit, activation_of, check, residual_of
@@ -137,13 +138,10 @@ def _how(node, given, last):
     return _How(op, groups=str(given.get("groups", 1)), last=last, tf32=tf32, **sizes)
 
 
-_CONVOLUTIONS = ("conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d")
-
-
 def convolution(node, training):
     """act(the convolution of x with w + bias + residual), a batch norm folded into w and bias; then without what
     follows."""
-    if name(node) not in _CONVOLUTIONS or training:
+    if name(node) not in CONVOLUTIONS or training:
         return
     given = arguments(node)
     x, w, bias = given["input"], given["weight"], given.get("bias")
