@@ -1,6 +1,6 @@
-// The table of the family's kernels, which all its operators share. The header beside each family's .cuh says what its kernels need, take and cost: naive,
-// coarse, halo, direct, grouped, depthwise, depthwise_gradient, implicit, winograd, sm90_fma, sm90_wgmma, sm90_stem,
-// sm90_shuffle.
+// The table of the family's kernels, which all its operators share. The header beside each family's .cuh says what its
+// kernels need, take and cost: naive, coarse, halo, direct, grouped, depthwise, depthwise_gradient, implicit, winograd,
+// sm90_fma, sm90_wgmma, sm90_stem, sm90_shuffle.
 #pragma once
 #include <ridge/conv/conv.hpp>
 #include <ridge/gemm/config.hpp>
