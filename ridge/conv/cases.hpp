@@ -221,18 +221,23 @@ inline void case_tolerances(const check::Case& c, const std::vector<check::HostT
         }
 }
 
+inline check::CaseBook empty_book(const std::string& op, std::vector<std::string> keys,
+                                  std::vector<std::string> optional_keys = {}) {
+  return {.op = op,
+          .keys = std::move(keys),
+          .optional_keys = std::move(optional_keys),
+          .inputs = case_inputs,
+          .oracle = case_oracle,
+          .adjust = nullptr,
+          .tolerances = case_tolerances,
+          .tests = {},
+          .benches = {},
+          .may_leave_range = true};
+}
+
 inline check::CaseBook conv2d_book() {
   const std::string op = "conv2d";
-  check::CaseBook book{.op = op,
-                       .keys = {"n", "c", "h", "w", "k", "r"},
-                       .optional_keys = {"s"},
-                       .inputs = case_inputs,
-                       .oracle = case_oracle,
-                       .adjust = nullptr,
-                       .tolerances = case_tolerances,
-                       .tests = {},
-                       .benches = {},
-                       .may_leave_range = true};
+  check::CaseBook book = empty_book(op, {"n", "c", "h", "w", "k", "r"}, {"s"});
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
   const char* const both[] = {"", ":backward"};
   const char* const layouts[] = {"", ":layout=nhwc"};

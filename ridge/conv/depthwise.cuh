@@ -29,12 +29,10 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
   if (!place.exists(p)) return;
   const float* own = filters + places.of_four(static_cast<int>(place.vector), 0);
   const VectorEpilogue<T> finish(epilogue, p, place.k);
-  const unsigned slots = place.slots, chunks = (p.strips + slots - 1) / slots,
-                 each = (chunks + gridDim.x - 1) / gridDim.x;
-  const unsigned end = ::min((blockIdx.x + 1) * each, chunks) * slots;
+  const StripsInARow strips(p, place.slot, place.slots);
 
   RIDGE_KEEP_LOOP
-  for (unsigned strip = blockIdx.x * each * slots + place.slot; strip < ::min(end, p.strips); strip += slots) {
+  for (unsigned strip = strips.first; strip < strips.end; strip += strips.apart) {
     unsigned across = strip, i = p.of_row.divide(across);
     const unsigned n = p.of_image.divide(i);
     const int first_j = static_cast<int>(across) * P, apart = static_cast<int>(p.x[3]),

@@ -32,12 +32,10 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
   if (!place.exists(p)) return;
   const float* own = filters + places.of_four(static_cast<int>(place.vector), 0);
   const VectorEpilogue<T> finish(epilogue, p, place.k);
-  const unsigned slots = place.slots, chunks = (p.strips + slots - 1) / slots,
-                 each = (chunks + gridDim.x - 1) / gridDim.x;
-  const unsigned end = ::min((blockIdx.x + 1) * each, chunks) * slots;
+  const StripsInARow strips(p, place.slot, place.slots);
 
   RIDGE_KEEP_LOOP
-  for (unsigned strip = blockIdx.x * each * slots + place.slot; strip < ::min(end, p.strips); strip += slots) {
+  for (unsigned strip = strips.first; strip < strips.end; strip += strips.apart) {
     unsigned across = strip, i = p.of_row.divide(across);
     const unsigned n = p.of_image.divide(i);
     const int first_j = static_cast<int>(across) * P, m = (first_j + p.left) / Stride, apart = static_cast<int>(p.x[3]);
@@ -94,12 +92,11 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
   const unsigned slot = rest / S, slots = p.of_block(static_cast<unsigned>(c.threads)) / S;
   const int a = static_cast<int>(rest % S), k = static_cast<int>(blockIdx.y * p.vectors + vector) * V;
   const bool exists = slot < slots && k < p.channels;
-  const unsigned chunks = (p.strips + slots - 1) / slots, each = (chunks + gridDim.x - 1) / gridDim.x;
-  const unsigned end = exists ? ::min(::min((blockIdx.x + 1) * each, chunks) * slots, p.strips) : 0;
+  const StripsInARow strips(p, slot, slots);
 
   float sums[S][V] = {};
   RIDGE_KEEP_LOOP
-  for (unsigned strip = blockIdx.x * each * slots + slot; strip < end; strip += slots) {
+  for (unsigned strip = strips.first; exists && strip < strips.end; strip += strips.apart) {
     unsigned across = strip, i = p.of_row.divide(across);
     const unsigned n = p.of_image.divide(i);
     const int first_j = static_cast<int>(across) * P, count = ::min(P, p.ow - first_j),

@@ -60,6 +60,17 @@ template <class T> struct GroupedPlace {
   __device__ __forceinline__ bool exists(const GroupedShape& p) const { return slot < slots && k < p.channels; }
 };
 
+// A thread's strips of its block's chunks, which follow one another: the L1 cache still has the rows that the next row
+// of outputs shares.
+struct StripsInARow {
+  unsigned first, end, apart;
+  __device__ __forceinline__ StripsInARow(const GroupedShape& p, unsigned slot, unsigned slots) : apart(slots) {
+    const unsigned chunks = (p.strips + slots - 1) / slots, each = (chunks + gridDim.x - 1) / gridDim.x;
+    first = blockIdx.x * each * slots + slot;
+    end = ::min(::min((blockIdx.x + 1) * each, chunks) * slots, p.strips);
+  }
+};
+
 // The end of a thread's sums: neighbouring outputs of a vector of filters from k on.
 template <class T> struct VectorEpilogue {
   static constexpr int V = grouped_vector(sizeof(T));

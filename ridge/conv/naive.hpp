@@ -23,7 +23,7 @@ inline Footprint footprint(const Variant& row, const SplitProblem& s, const Devi
 
 // What a thread waits for one after another: its sum's terms, two and a half at a time, fitted to outputs of 3 to 27;
 // four 64-bit divisions come before the first access. For dx each tap is divided by the stride, whether it meets or
-// not.
+// not; the time of a division is not fitted.
 inline double trips(const ConvProblem& p) {
   constexpr double at_a_time = 2.5, division = 0.1;
   if (!p.backward) return std::max(1.0, real(terms_of(p)) / at_a_time);

@@ -6,16 +6,7 @@ namespace ridge::conv_detail {
 
 inline check::CaseBook conv1d_book() {
   const std::string op = "conv1d";
-  check::CaseBook book{.op = op,
-                       .keys = {"n", "c", "w", "k", "s"},
-                       .optional_keys = {},
-                       .inputs = case_inputs,
-                       .oracle = case_oracle,
-                       .adjust = nullptr,
-                       .tolerances = case_tolerances,
-                       .tests = {},
-                       .benches = {},
-                       .may_leave_range = true};
+  check::CaseBook book = empty_book(op, {"n", "c", "w", "k", "s"});
   const auto test = [&](const std::string& rest) { book.tests.push_back(op + ":" + rest); };
   const char* const layouts[] = {"", ":layout=nwc"};
   for (const char* layout : layouts) {

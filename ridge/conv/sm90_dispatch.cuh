@@ -29,7 +29,7 @@ template <class T> [[nodiscard]] static Status launch_wgmma_table(const Argument
       return wgmma::launch<I, T>(args);
     else if constexpr (c.algorithm == Algorithm::stem && dtype_of<T> != f32) return stem::launch<Policy<I>, T>(args);
     else if constexpr (c.algorithm == Algorithm::shuffle && dtype_of<T> != f32)
-      return shuffle::launch<ShufflePolicy<I>, T>(args);
+      return shuffle::launch<WgmmaPolicy<I>, T>(args);
     else return no_kernel();
   });
 }

@@ -5,7 +5,11 @@
 namespace ridge::conv_detail {
 namespace {
 
-template <int I, class T> void check_gradient(const Case& t, int parts = 1) {
+struct Wanted {
+  bool dx = true, dw = true;
+};
+// What a gradient that is not wanted would need is null.
+template <int I, class T> void check_gradient(const Case& t, int parts = 1, Wanted wanted = {}) {
   SCOPED_TRACE(t.about);
   std::mt19937 bits(4);
   const std::int64_t pitch = t.c + t.gap;  // of pixels
@@ -33,8 +37,9 @@ template <int I, class T> void check_gradient(const Case& t, int parts = 1) {
     }
     return v;
   };
-  const ConvGradientTensors tensors{
-      .dy = named(vdy), .x = named(vx), .w = named(vw), .dx = named(vdx), .dw = named(vdw)};
+  ConvGradientTensors tensors{.dy = named(vdy), .x = named(vx), .w = named(vw)};
+  if (wanted.dx) tensors.dx = named(vdx);
+  if (wanted.dw) tensors.dw = named(vdw);
   const auto problem = ConvProblem::of_gradient(tensors, t.geometry);
   ASSERT_TRUE(problem.ok()) << problem.error().message();
   if (t.special_values) {
@@ -46,20 +51,20 @@ template <int I, class T> void check_gradient(const Case& t, int parts = 1) {
 
   ConvPlan plan = plan_of(*problem, I);
   plan.split = parts;
-  plan.workspace = static_cast<std::size_t>(transposed_filter_bytes(*problem) + parts * problem->w.count() * 4);
+  plan.workspace =
+      static_cast<std::size_t>(transposed_filter_bytes(*problem) + (wanted.dw ? parts * problem->w.count() * 4 : 0));
   Bench bench(plan);
   const Status status = wgmma::launch_gradient<Emulated<I>, T>({.plan = bench.plan,
-                                                                .x = x.data(),
-                                                                .w = w.data(),
+                                                                .x = wanted.dw ? x.data() : nullptr,
+                                                                .w = wanted.dx ? w.data() : nullptr,
                                                                 .dy = dy.data(),
-                                                                .dx = dx.data(),
-                                                                .dw = dw.data(),
+                                                                .dx = wanted.dx ? dx.data() : nullptr,
+                                                                .dw = wanted.dw ? dw.data() : nullptr,
                                                                 .workspace = bench.workspace()});
   ASSERT_TRUE(status.ok()) << status.message();
   const ConvOracle oracle = oracle_of<T>(*problem, x.data(), w.data(), dy.data());
-  expect("dx", dx, *problem->dx, [&](auto n, auto c, auto i, auto j) { return oracle.input_gradient(n, c, i, j).sum; });
-  expect("dw", dw, *problem->dw,
-         [&](auto k, auto c, auto i, auto j) { return oracle.filter_gradient(k, c, i, j).sum; });
+  if (wanted.dx) expect("dx", dx, *problem->dx, [&](auto... at) { return oracle.input_gradient(at...).sum; });
+  if (wanted.dw) expect("dw", dw, *problem->dw, [&](auto... at) { return oracle.filter_gradient(at...).sum; });
   ASSERT_TRUE(bench.is_intact());
 }
 
@@ -132,40 +137,9 @@ TEST(ConvOnHopperGradient, NaNAndInfinityAreWhereTheyBelong) {
 }
 
 TEST(ConvOnHopperGradient, OneOfThem) {
-  const auto check_one = [](bool of_x) {
-    const ConvGeometry g = padded(1);
-    std::mt19937 bits(5);
-    std::vector<half> dy = filled<half>(bits, 2 * 5 * 6 * 24), x = filled<half>(bits, 2 * 5 * 6 * 16),
-                      w = filled<half>(bits, 24 * 9 * 16);
-    std::vector<half> d((of_x ? x : w).size() + behind, half(untouched));
-    ConvGradientTensors tensors{
-        .dy = view(dy.data(), {2, 5, 6, 24}), .x = view(x.data(), {2, 5, 6, 16}), .w = view(w.data(), {24, 3, 3, 16})};
-    if (of_x) tensors.dx = view(d.data(), {2, 5, 6, 16});
-    else tensors.dw = view(d.data(), {24, 3, 3, 16});
-    const auto problem = ConvProblem::of_gradient(tensors, g);
-    ASSERT_TRUE(problem.ok()) << problem.error().message();
-    ConvPlan plan = plan_of(*problem, wgmma_64);
-    plan.split = of_x ? 1 : 2;
-    plan.workspace =
-        static_cast<std::size_t>(transposed_filter_bytes(*problem) + (of_x ? 0 : 2 * problem->w.count() * 4));
-    Bench bench(plan);
-    const ConvOracle oracle = oracle_of<half>(*problem, x.data(), w.data(), dy.data());
-    // What the gradient does not need may be null.
-    const Status status = wgmma::launch_gradient<Emulated<wgmma_64>, half>({.plan = bench.plan,
-                                                                            .x = of_x ? nullptr : x.data(),
-                                                                            .w = of_x ? w.data() : nullptr,
-                                                                            .dy = dy.data(),
-                                                                            .dx = of_x ? d.data() : nullptr,
-                                                                            .dw = of_x ? nullptr : d.data(),
-                                                                            .workspace = bench.workspace()});
-    ASSERT_TRUE(status.ok()) << status.message();
-    expect(of_x ? "dx" : "dw", d, of_x ? *problem->dx : *problem->dw, [&](auto a, auto b, auto i, auto j) {
-      return (of_x ? oracle.input_gradient(a, b, i, j) : oracle.filter_gradient(a, b, i, j)).sum;
-    });
-    ASSERT_TRUE(bench.is_intact());
-  };
-  check_one(true);
-  check_one(false);
+  const Case t{.about = "one", .n = 2, .c = 16, .h = 5, .w = 6, .k = 24, .geometry = padded(1)};
+  check_gradient<wgmma_64, half>(t, 1, {.dw = false});
+  check_gradient<wgmma_64, half>(t, 2, {.dx = false});
 }
 
 // ---- transposed
@@ -174,19 +148,12 @@ TEST(ConvOnHopperGradient, OneOfThem) {
 template <int I, class T> void check_transposed(const Case& t, ConvPair output_pad = {0, 0}) {
   SCOPED_TRACE(t.about);
   std::mt19937 bits(6);
-  std::vector<T> x = filled<T>(bits, t.n * t.h * t.w * t.c), w = filled<T>(bits, t.c * t.r * t.s * t.k),
-                 bias = filled<T>(bits, t.k);
-  const TensorView vx = view(x.data(), {t.n, t.h, t.w, t.c}), vw = view(w.data(), {t.c, t.r, t.s, t.k});
-  const auto shape = conv_transpose2d_shape(t.geometry, output_pad, vx.layout, vw.layout);
+  std::vector<T> x = filled<T>(bits, t.n * t.h * t.w * t.c), w = filled<T>(bits, t.c * t.r * t.s * t.k);
+  ConvTensors tensors{.x = view(x.data(), {t.n, t.h, t.w, t.c}), .w = view(w.data(), {t.c, t.r, t.s, t.k}), .y = {}};
+  const auto shape = conv_transpose2d_shape(t.geometry, output_pad, tensors.x.layout, tensors.w.layout);
   ASSERT_TRUE(shape.ok()) << shape.error().message();
-  const auto like_y = [&](std::vector<T>& v) {
-    return view(v.data(), {(*shape)[0], (*shape)[1], (*shape)[2], (*shape)[3]});
-  };
-  const std::int64_t outputs = (*shape)[0] * (*shape)[1] * (*shape)[2] * (*shape)[3];
-  std::vector<T> y(static_cast<std::size_t>(outputs) + behind, T(untouched)), residual = filled<T>(bits, outputs);
-  ConvTensors tensors{.x = vx, .w = vw, .y = like_y(y)};
-  if (t.bias) tensors.bias = view(bias.data(), {t.k});
-  if (t.residual) tensors.residual = like_y(residual);
+  Output<T> out(bits, t, *shape);
+  out.enter(tensors);
   const auto problem = ConvProblem::of_transposed(tensors, t.geometry, t.epilogue);
   ASSERT_TRUE(problem.ok()) << problem.error().message();
   constexpr bool shuffles = variants[I].config.algorithm == Algorithm::shuffle;
@@ -195,22 +162,19 @@ template <int I, class T> void check_transposed(const Case& t, ConvPair output_p
   Bench bench(plan);
   const Arguments args{.plan = bench.plan,
                        .w = w.data(),
-                       .bias = t.bias ? bias.data() : nullptr,
-                       .residual = t.residual ? residual.data() : nullptr,
+                       .bias = tensors.bias ? tensors.bias->data : nullptr,
+                       .residual = tensors.residual ? tensors.residual->data : nullptr,
                        .dy = x.data(),
-                       .dx = y.data(),
+                       .dx = out.y.data(),
                        .workspace = bench.workspace()};
   const Status status = [&] {
-    if constexpr (shuffles) return shuffle::launch<ShufflePolicy<I>, T>(args);
+    if constexpr (shuffles) return shuffle::launch<Emulated<I>, T>(args);
     else return wgmma::launch_gradient<Emulated<I>, T>(args);
   }();
   ASSERT_TRUE(status.ok()) << status.message();
   const ConvOracle oracle = oracle_of<T>(*problem, nullptr, w.data(), x.data());
-  expect("y", y, *problem->dx, [&](auto n, auto k, auto i, auto j) {
-    const double addend = t.residual ? double{float(at(residual.data(), *problem->residual, n, k, i, j))} : 0;
-    return after(t.epilogue, oracle.input_gradient(n, k, i, j).sum,
-                 t.bias ? double{float(bias[static_cast<std::size_t>(k)])} : 0, addend);
-  });
+  expect("y", out.y, *problem->dx,
+         [&](auto... at) { return out.want(*problem, oracle.input_gradient(at...).sum, at...); });
   ASSERT_TRUE(bench.is_intact());
 }
 

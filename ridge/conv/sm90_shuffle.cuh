@@ -47,11 +47,6 @@ template <class T> struct ShuffledOutput {
 
 // ---- launch
 
-// Policy of gemm's kernel for a row of the table.
-template <int I> struct ShufflePolicy {
-  static constexpr gemm_kernels::Config config = shuffle_tile(variants[I].config);
-};
-
 namespace shuffle {
 
 template <class Policy, class T> [[nodiscard]] static Status launch(const Arguments& args) {

@@ -2,28 +2,13 @@
 // pixels with all taps, whose sums are stored where their taps lie (a pixel shuffle). The gradient of an image that
 // was cut into patches is the same.
 #pragma once
-#include <ridge/conv/problem.hpp>
-#include <ridge/conv/sm90_gathering.hpp>
-#include <ridge/conv/sm90_image.hpp>
-#include <ridge/gemm/sm90_wgmma.hpp>
+#include <ridge/conv/sm90_wgmma.hpp>
 
 namespace ridge::conv_detail {
 
-// Pixels are the product's rows; its columns are taps times channels, channels innermost.
-constexpr gemm_kernels::Config shuffle_tile(const Config& c) {
-  gemm_kernels::Config tile;
-  tile.family = gemm_kernels::Family::wgmma;
-  tile.bm = c.tile_pixels;
-  tile.bn = c.tile_filters;
-  tile.bk = c.step;
-  tile.stages = c.stages;
-  tile.schedule = c.schedule;
-  tile.persistent = true;
-  return tile;
-}
-
 namespace shuffle {
 
+// Pixels are the product's rows; its columns are taps times channels, channels innermost. Tiles are those of wgmma.
 constexpr gemm_kernels::Shape shape_of(const ConvProblem& p) {
   return {pixels_of(p), taps_of(p) * p.w.shape[1], p.w.shape[0], 1};
 }
@@ -59,28 +44,25 @@ inline std::string fits(const Variant& row, const SplitProblem& s, const DeviceI
   if (std::string why = refuse_layouts(p); !why.empty()) return why;
   if (real(pixels_of(p)) * real(taps_of(p)) >= int_range / 2 || p.w.span() >= max_grid)
     return "it counts pixels, filters and terms to 2^30";
-  return refuse_smem(gemm_kernels::wgmma_smem_bytes(shuffle_tile(c)), device);
+  return refuse_smem(gemm_kernels::wgmma_smem_bytes(wgmma_tile(c)), device);
 }
 
 inline std::int64_t tiles_of(const Config& c, const ConvProblem& p) {
   const gemm_kernels::Shape product = shape_of(p);
-  return gemm_kernels::wgmma_raster(shuffle_tile(c), product.m, product.n).tiles();
+  return gemm_kernels::wgmma_raster(wgmma_tile(c), product.m, product.n).tiles();
 }
 
 // Persistent blocks: they take tiles until none is left.
 inline Footprint footprint(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
   const Config& c = row.config;
-  return {.grid = std::min<std::int64_t>(tiles_of(c, s.problem), std::max(1, device.sms)),
-          .threads = c.threads,
-          .registers = 168,
-          .smem = gemm_kernels::wgmma_smem_bytes(shuffle_tile(c))};
+  return wgmma::footprint_of(c, std::min<std::int64_t>(tiles_of(c, s.problem), std::max(1, device.sms)), 0);
 }
 
 // Not fitted: the waits are gemm's, and threads that store element by element take the time of two.
 inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
   const Config& c = row.config;
   const ConvProblem& p = s.problem;
-  const gemm_kernels::Config tile = shuffle_tile(c);
+  const gemm_kernels::Config tile = wgmma_tile(c);
   const gemm_kernels::Shape product = shape_of(p);
   const double rate = device.fp16_tflops * 1e3 / (2 * device.sms * device.clock_ghz);
   const double loaded = real((tile.bm + tile.bn) * tile.line) / l2_bytes_per_clock;

@@ -10,22 +10,16 @@ template <int I, class T> void check(const Case& t, int slices = 1) {
   std::mt19937 bits(3);
   const bool nhwc = t.geometry.layout == ConvLayout::nhwc;
   const std::int64_t pitch = t.c + t.gap;  // of pixels, channels last
-  std::vector<T> x = filled<T>(bits, t.offset + t.n * t.h * t.w * pitch), w = filled<T>(bits, t.k * t.r * t.s * t.c),
-                 bias = filled<T>(bits, t.k);
+  std::vector<T> x = filled<T>(bits, t.offset + t.n * t.h * t.w * pitch), w = filled<T>(bits, t.k * t.r * t.s * t.c);
   T* const image = x.data() + t.offset;
   TensorView vx = nhwc ? view(image, {t.n, t.h, t.w, t.c}) : view(image, {t.n, t.c, t.h, t.w});
   if (nhwc) vx.layout.stride = {t.h * t.w * pitch, t.w * pitch, pitch, 1};
   const TensorView vw = nhwc ? view(w.data(), {t.k, t.r, t.s, t.c}) : view(w.data(), {t.k, t.c, t.r, t.s});
   const auto shape = conv2d_shape(t.geometry, vx.layout, vw.layout);
   ASSERT_TRUE(shape.ok()) << shape.error().message();
-  const auto like_y = [&](std::vector<T>& v) {
-    return view(v.data(), {(*shape)[0], (*shape)[1], (*shape)[2], (*shape)[3]});
-  };
-  const std::int64_t outputs = (*shape)[0] * (*shape)[1] * (*shape)[2] * (*shape)[3];
-  std::vector<T> y(static_cast<std::size_t>(outputs) + behind, T(untouched)), residual = filled<T>(bits, outputs);
-  ConvTensors tensors{.x = vx, .w = vw, .y = like_y(y)};
-  if (t.bias) tensors.bias = view(bias.data(), {t.k});
-  if (t.residual) tensors.residual = like_y(residual);
+  Output<T> out(bits, t, *shape);
+  ConvTensors tensors{.x = vx, .w = vw, .y = {}};
+  out.enter(tensors);
   const auto problem = ConvProblem::of(tensors, t.geometry, t.epilogue);
   ASSERT_TRUE(problem.ok()) << problem.error().message();
   if (t.special_values) {
@@ -42,9 +36,9 @@ template <int I, class T> void check(const Case& t, int slices = 1) {
   const Arguments args{.plan = bench.plan,
                        .x = vx.data,
                        .w = vw.data,
-                       .bias = t.bias ? bias.data() : nullptr,
-                       .residual = t.residual ? residual.data() : nullptr,
-                       .y = y.data(),
+                       .bias = tensors.bias ? tensors.bias->data : nullptr,
+                       .residual = tensors.residual ? tensors.residual->data : nullptr,
+                       .y = out.y.data(),
                        .workspace = bench.workspace()};
   const Status status = [&] {
     if constexpr (row.algorithm == Algorithm::fma) return fma::launch<Policy<I>>(args);
@@ -54,11 +48,7 @@ template <int I, class T> void check(const Case& t, int slices = 1) {
   ASSERT_TRUE(status.ok()) << status.message();
 
   const ConvOracle oracle = oracle_of<T>(*problem, image, w.data());
-  expect("y", y, problem->y, [&](auto n, auto k, auto i, auto j) {
-    const double addend = t.residual ? double{float(at(residual.data(), *problem->residual, n, k, i, j))} : 0;
-    return after(t.epilogue, oracle.output(n, k, i, j).sum,
-                 t.bias ? double{float(bias[static_cast<std::size_t>(k)])} : 0, addend);
-  });
+  expect("y", out.y, problem->y, [&](auto... at) { return out.want(*problem, oracle.output(at...).sum, at...); });
   ASSERT_TRUE(bench.is_intact());  // copies are whole vectors
 }
 

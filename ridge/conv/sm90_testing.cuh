@@ -128,12 +128,33 @@ struct Bench {
   }
 };
 
-// What an output is, of a sum and its epilogue: act(sum + bias) + addend, or act(sum + bias + addend). relu or none.
-[[maybe_unused]] double after(const ConvEpilogue& e, double sum, double bias, double addend) {
-  sum += bias + (e.residual_first ? addend : 0);
-  if (e.activation == Activation::relu && sum < 0) sum = 0;
-  return e.residual_first ? sum : sum + addend;
-}
+// A case's output, and what its epilogue reads.
+template <class T> struct Output {
+  const Case& t;
+  std::vector<std::int64_t> shape;  // as it is stored
+  std::vector<T> y, bias, residual;
+
+  Output(std::mt19937& bits, const Case& of, std::vector<std::int64_t> stored) : t(of), shape(std::move(stored)) {
+    const std::int64_t count = shape[0] * shape[1] * shape[2] * shape[3];
+    y.assign(static_cast<std::size_t>(count) + behind, T(untouched));
+    bias = filled<T>(bits, t.k);
+    residual = filled<T>(bits, count);
+  }
+  void enter(ConvTensors& tensors) {
+    const auto like_y = [&](std::vector<T>& v) { return view(v.data(), {shape[0], shape[1], shape[2], shape[3]}); };
+    tensors.y = like_y(y);
+    if (t.bias) tensors.bias = view(bias.data(), {t.k});
+    if (t.residual) tensors.residual = like_y(residual);
+  }
+  // The element (n, k, i, j), of its sum: act(sum + bias) + addend, or act(sum + bias + addend). relu or none.
+  double want(const ConvProblem& p, double sum, std::int64_t n, std::int64_t k, std::int64_t i, std::int64_t j) const {
+    const double addend = t.residual ? double{float(at(residual.data(), *p.residual, n, k, i, j))} : 0;
+    if (t.bias) sum += double{float(bias[static_cast<std::size_t>(k)])};
+    if (t.epilogue.residual_first) sum += addend;
+    if (t.epilogue.activation == Activation::relu && sum < 0) sum = 0;
+    return t.epilogue.residual_first ? sum : sum + addend;
+  }
+};
 
 constexpr ConvGeometry padded(std::int64_t n) { return {.pad = {n, n, n, n}, .layout = ConvLayout::nhwc}; }
 constexpr ConvGeometry stride_of(std::int64_t stride, std::int64_t pad) {

@@ -4,22 +4,9 @@
 
 namespace ridge::conv_detail {
 
-inline check::CaseBook transposed_book(const std::string& op, std::vector<std::string> keys) {
-  return {.op = op,
-          .keys = std::move(keys),
-          .optional_keys = {"s"},
-          .inputs = case_inputs,
-          .oracle = case_oracle,
-          .adjust = nullptr,
-          .tolerances = nullptr,
-          .tests = {},
-          .benches = {},
-          .may_leave_range = true};
-}
-
 inline check::CaseBook conv_transpose2d_book() {
   const std::string op = "conv_transpose2d";
-  check::CaseBook book = transposed_book(op, {"n", "c", "h", "w", "k", "r"});
+  check::CaseBook book = empty_book(op, {"n", "c", "h", "w", "k", "r"}, {"s"});
   const auto test = [&](const std::string& rest) { book.tests.push_back(op + ":" + rest); };
   const char* const layouts[] = {"", ":layout=nhwc"};
   // Nothing, and one of each: no images, channels in or out; one pixel; padding that leaves one pixel of y.
@@ -72,8 +59,7 @@ inline check::CaseBook conv_transpose2d_book() {
 
 inline check::CaseBook conv_transpose1d_book() {
   const std::string op = "conv_transpose1d";
-  check::CaseBook book = transposed_book(op, {"n", "c", "w", "k", "s"});
-  book.optional_keys.clear();
+  check::CaseBook book = empty_book(op, {"n", "c", "w", "k", "s"});
   const auto test = [&](const std::string& rest) { book.tests.push_back(op + ":" + rest); };
   for (const char* layout : {"", ":layout=nwc"}) {
     for (const char* rest :
