@@ -139,7 +139,7 @@ def test_what_convolutions_do():
 
 
 def test_residuals_of_convolutions():
-    """Before and after an activation, one that Ridge fuses and one that it does not."""
+    """Before and after an activation."""
     x, w, bias, other = torch.randn(1, 4, 4, 6), torch.randn(6, 1, 1, 6), torch.randn(6), torch.randn(1, 4, 4, 6)
     for activation in ("silu", "hardswish"):
         for how in ("residual", "added"):

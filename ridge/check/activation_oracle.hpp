@@ -18,8 +18,15 @@ inline long double activation_oracle(std::string_view f, long double x) {
   }
   if (f == "silu") return x == -INFINITY ? 0 : x / (1 + std::exp(-x));
   if (f == "sigmoid") return 1 / (1 + std::exp(-x));
+  const auto within_six = [](long double y) { return std::isnan(y) ? y : std::clamp(y, 0.0L, 6.0L); };
+  if (f == "relu6") return within_six(x);
+  if (f == "hardswish") return x == -INFINITY ? 0 : x * within_six(x + 3) / 6;
+  if (f == "hardsigmoid") return within_six(x + 3) / 6;
   return x;
 }
+
+// The most that an activation amplifies an error of its argument: the greatest slope, of gelu among the smooth ones.
+inline long double activation_slope(std::string_view f) { return f == "hardswish" ? 1.5L : 1.13L; }
 
 // The error of an activation of x besides rounding. It is x times a share, or the share itself, and a share below the
 // normal numbers of the computing type may become 0: fast divisions give 0 where the divisor is above 2^126, and an

@@ -5,6 +5,7 @@
 #include <ridge/conv/conv_transpose.hpp>
 #include <ridge/conv/oracle.hpp>
 #include <ridge/conv/request.hpp>
+#include <ridge/conv/sweep.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -50,7 +51,7 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
 
 // Tolerance, with u the roundoff of float32: a sum of n products, each rounded or fused, in any order, errs by at most
 // (n + 1) u of the products' absolute sum; bias and a residual before the activation add one roundoff each of the
-// whole. An activation amplifies an error by at most 1.13 (the slope of gelu), and errs itself by 8 operations of one
+// whole. An activation amplifies an error by at most its slope, and errs itself by 8 operations of one
 // unit around an exponential of its argument (elementwise/cases.hpp derives it). Then one rounding into the type. What
 // underflows on the way is lost whole. As TF32 each factor has a relative error below 2^-10.
 // Small whole numbers are exact.
@@ -73,7 +74,7 @@ inline void expect(check::Expected& e, const check::Case& c, const Term& of, con
     const long double amplified = activation == Activation::gelu        ? a * a
                                   : activation == Activation::gelu_tanh ? 6.4L * a * (1 + 0.045L * a * a)
                                                                         : a;
-    error = 1.13L * error + (8 + std::min(amplified, 1000.0L)) * 4 * u * std::fabs(value) + 8 * least +
+    error = check::activation_slope(name(activation)) * error + (8 + std::min(amplified, 1000.0L)) * 4 * u * std::fabs(value) + 8 * least +
             check::lost_below_normal(name(activation), sum, 0x1p-126L);
     if (activation == Activation::gelu) error += check::quick_gelu_error(c.dtype, sum, value);
   }
@@ -177,15 +178,24 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
   return {expected};
 }
 
+// Whether a plan nested in the row `channels_last` may be Winograd's.
+inline bool may_nest_winograd(const check::Case& c, const Request& r, const CaseShapes& shapes) {
+  const Stored w(r, shapes.w);
+  const ConvGeometry& g = r.geometry;
+  return c.dtype == f32 && !r.backward && !r.transposed && w.h == 3 && w.w == 3 && g.groups == 1 &&
+         g.stride == ConvPair{} && g.dilation == ConvPair{};
+}
+
 // Winograd's row sums products of sums: its bound has |G| |w| |G'| and |B'| |x| |B| in place of the magnitudes of
 // filters and inputs, over the nine of 16 products that make an output. The filters' sums, with 2 additions along each
 // axis, err by 4 u; the inputs', with 1, by 2 u; the products and their sums by channels + 1; the output's own sums,
 // with 2, by 4 u. An underflow is lost once per addition. Activations and rounding are as for the other rows.
 inline void case_tolerances(const check::Case& c, const std::vector<check::HostTensor>& in, std::string_view variant,
                             std::vector<check::Expected>& expected) {
-  if (!variant.starts_with("winograd")) return;
+  if (!variant.starts_with("winograd") && variant != "channels_last") return;
   const Request r = *request_of(c.op, c.operator_options());
   const CaseShapes shapes = *case_shapes(c, r);
+  if (variant == "channels_last" && !may_nest_winograd(c, r, shapes)) return;
   const Stored xs(r, shapes.x), ws(r, shapes.w), ys(r, shapes.y);
   const auto x = [&](std::int64_t n, std::int64_t ch, std::int64_t i, std::int64_t j) {
     const bool inside = i >= 0 && i < xs.h && j >= 0 && j < xs.w;
@@ -215,7 +225,7 @@ inline void case_tolerances(const check::Case& c, const std::vector<check::HostT
                 size += inputs * filter;
                 lost += 4 * (inputs + filter + 2) * least;
               }
-          const double by = 1.13 * ((static_cast<double>(xs.c) + 12) * u * size + lost);
+          const double by = static_cast<double>(check::activation_slope(name(r.epilogue.activation))) * ((static_cast<double>(xs.c) + 12) * u * size + lost);
           double& tolerance = expected[0].tolerance[ys.at(n, k, i, j)];
           if (tolerance > 0 && std::isfinite(by)) tolerance += by;  // a tile with infinities is computed by definition
         }
@@ -238,6 +248,7 @@ inline check::CaseBook empty_book(const std::string& op, std::vector<std::string
 inline check::CaseBook conv2d_book() {
   const std::string op = "conv2d";
   check::CaseBook book = empty_book(op, {"n", "c", "h", "w", "k", "r"}, {"s"});
+  book.draw = draw;
   const auto test = [&](std::string rest) { book.tests.push_back(op + ":" + rest); };
   const char* const both[] = {"", ":backward"};
   const char* const layouts[] = {"", ":layout=nhwc"};
@@ -316,6 +327,46 @@ inline check::CaseBook conv2d_book() {
                            "n=3,c=4,h=16,w=16,k=8,r=2,s=3:pad=1,0,0,2"})
     for (const char* layout : layouts)
       for (const char* direction : both) test("f32:" + std::string(size) + ":fill=ints" + layout + direction);
+  // Filters of one tap, as matrix products: images that merge into one matrix, and a batch of matrices; sizes of whole
+  // vectors and odd ones; each gradient alone; the residual before the activation and after it.
+  for (const char* type : {"f32", "f16", "bf16"})
+    for (const char* size : {"n=2,c=24,h=5,w=8,k=40,r=1", "n=3,c=7,h=3,w=5,k=9,r=1", "n=1,c=136,h=4,w=4,k=8,r=1"})
+      for (const char* layout : layouts) {
+        const std::string one_tap = std::string(type) + ":" + size + layout;
+        for (const char* direction : {"", ":backward", ":backward:outputs=dx", ":backward:outputs=dw"})
+          test(one_tap + direction);
+        for (const char* epilogue : {"bias", "silu", "bias+residual+relu", "bias+gelu+residual"})
+          test(one_tap + ":epilogue=" + epilogue);
+      }
+  for (const char* layout : layouts) {
+    for (const char* rest : {"place=padded", "place=strided", "place=reversed", "place=offset", "fill=nan", "fill=inf"})
+      for (const char* direction : both)
+        test("f16:n=2,c=16,h=3,w=8,k=24,r=1:" + std::string(rest) + layout + direction);
+    test("f32:n=2,c=32,h=5,w=8,k=24,r=1:math=tf32" + std::string(layout));
+  }
+  // Copies to channels-last tensors and back: channels and filters of no whole vectors, of one tile and of several; few
+  // and many pixels, which are an axis or are not; each gradient alone; what pads an epilogue's tensors.
+  for (const char* type : {"f32", "f16"})
+    for (const char* size : {"n=2,c=70,h=7,w=9,k=35,r=3:pad=1", "n=3,c=17,h=12,w=11,k=24,r=2:stride=2",
+                             "n=1,c=24,h=1,w=5,k=20,r=1,s=3", "n=2,c=3,h=9,w=8,k=6,r=2:stride=3"})
+      for (const char* layout : layouts)
+        for (const char* direction : {"", ":backward", ":backward:outputs=dx", ":backward:outputs=dw"})
+          test(std::string(type) + ":" + size + ":fill=ints" + layout + direction);
+  for (const char* layout : layouts) {
+    for (const char* epilogue : {"bias", "bias+residual+relu", "bias+silu+residual"})
+      test(std::string("bf16:n=2,c=20,h=6,w=7,k=30,r=3:pad=1:epilogue=") + epilogue + layout);
+    for (const char* rest : {"place=padded", "place=strided", "place=reversed", "place=offset", "fill=nan", "fill=inf"})
+      for (const char* direction : both)
+        test("f16:n=2,c=21,h=6,w=7,k=24,r=3:pad=1:" + std::string(rest) + layout + direction);
+    for (const char* place : {"padded", "strided", "reversed", "offset"})
+      test(std::string("f16:n=2,c=24,h=5,w=6,k=18,r=2:epilogue=bias+residual+relu:place=") + place + layout);
+    for (const char* groups :
+         {"n=2,c=24,h=9,w=10,k=24,r=3:pad=1:groups=24", "n=1,c=20,h=8,w=9,k=20,r=5:pad=2:groups=20",
+          "n=2,c=16,h=7,w=6,k=32,r=3:groups=2", "n=1,c=16,h=6,w=6,k=32,r=3:groups=16"})
+      for (const char* direction : {"", ":backward", ":backward:outputs=dx", ":backward:outputs=dw"})
+        for (const char* rest : {"", ":place=offset"})
+          test(std::string("bf16:") + groups + ":fill=ints" + layout + direction + rest);
+  }
   // Winograd's tiles of 2x2 outputs, 128 of them and 128 filters, steps of 16 channels; odd sides, pairs of outputs.
   for (const char* size : {"n=1,c=1,h=3,w=3,k=1,r=3", "n=1,c=16,h=18,w=34,k=128,r=3",
                            "n=3,c=17,h=11,w=14,k=9,r=3:pad=1", "n=2,c=15,h=8,w=33,k=129,r=3:pad=0,2,3,1"})
@@ -372,7 +423,7 @@ inline check::CaseBook conv2d_book() {
         "n=2,c=64,h=5,w=6,k=72,r=3:pad=1:layout=nhwc:epilogue=bias+residual+silu"})
     test("f32:" + std::string(rest) + ":math=tf32");
   // Epilogues, with every kind of row.
-  for (const char* epilogue : {"bias", "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "residual", "bias+relu+residual",
+  for (const char* epilogue : {"bias", "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "relu6", "hardswish", "hardsigmoid", "residual", "bias+relu+residual",
                                "bias+residual+relu", "bias+residual+silu"}) {
     test(std::string("f32:n=2,c=3,h=9,w=10,k=4,r=3:pad=1:epilogue=") + epilogue);
     test(std::string("bf16:n=2,c=4,h=7,w=8,k=4,r=3:pad=1:layout=nhwc:epilogue=") + epilogue);
@@ -393,6 +444,10 @@ inline check::CaseBook conv2d_book() {
       }
       test(std::string("f32:n=1,c=2,h=8,w=8,k=4,r=3:pad=1:epilogue=bias+residual+relu:place=") + place + layout);
     }
+  // One gradient alone, of which what is not read may be anywhere.
+  for (const char* outputs : {"dx", "dw"})
+    for (const char* layout : layouts)
+      test("f16:n=2,c=21,h=6,w=7,k=24,r=3:pad=1:place=offset:backward:outputs=" + std::string(outputs) + layout);
   // One gradient alone, with every kind of row.
   for (const char* outputs : {"dx", "dw"})
     for (const char* rest :
@@ -430,6 +485,13 @@ inline check::CaseBook conv2d_book() {
         "n=32,c=1152,h=7,w=7,k=1152,r=5:pad=2:groups=1152"})
     bench("bf16:" + std::string(rest) + ":layout=nhwc:epilogue=bias+silu");
   bench("bf16:n=32,c=96,h=56,w=56,k=96,r=7:pad=3:groups=96:layout=nhwc:epilogue=bias");
+  // MobileNetV3's and EfficientNet-B0's filters of one tap, ConvNeXt-T's, and YOLO's.
+  for (const char* rest :
+       {"n=32,c=16,h=112,w=112,k=64,r=1:epilogue=bias+relu", "n=32,c=80,h=14,w=14,k=480,r=1:epilogue=bias+silu",
+        "n=32,c=672,h=14,w=14,k=112,r=1:epilogue=bias", "n=1,c=320,h=7,w=7,k=1280,r=1:epilogue=bias+silu",
+        "n=32,c=96,h=56,w=56,k=384,r=1:epilogue=bias+gelu", "n=1,c=192,h=80,w=80,k=128,r=1:epilogue=bias+silu"})
+    bench("bf16:" + std::string(rest) + ":layout=nhwc");
+  bench("bf16:n=32,c=256,h=14,w=14,k=1024,r=1:layout=nhwc:backward");
   for (const char* rest : {"n=32,c=64,h=56,w=56,k=64,r=3:pad=1", "n=32,c=256,h=14,w=14,k=256,r=3:pad=1"})
     bench("f32:" + std::string(rest) + ":backward");
   for (const char* rest : {"n=32,c=64,h=56,w=56,k=64,r=3:pad=1", "n=32,c=256,h=14,w=14,k=256,r=3:pad=1",

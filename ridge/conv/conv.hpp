@@ -32,8 +32,10 @@
 #include <ridge/core/activation.hpp>
 #include <ridge/core/memory.hpp>
 #include <ridge/core/plan.hpp>
+#include <ridge/gemm/gemm.hpp>
 
 #include <optional>
+#include <vector>
 
 namespace ridge {
 
@@ -123,6 +125,10 @@ class ConvPlan {
   std::int64_t steps = 0, slice_steps = 0;
   std::size_t slices_at = 0;  // bytes
   std::size_t workspace = 0;  // bytes
+  // For the row that runs by gemm's plans: the products of y, or of dx and dw, in this order.
+  std::vector<GemmPlan> products = {};
+  // For the rows that run by further plans: of channels-last tensors, or of dx and of dw.
+  std::vector<ConvPlan> nested = {};
 };
 
 RIDGE_API Result<ConvPlan> plan_conv2d(const ConvProblem&, const DeviceInfo&, const PlanOptions& = {});

@@ -1,5 +1,6 @@
 // Launches the table row that a plan chose, through its family.
 #pragma once
+#include <ridge/conv/channels_last.cuh>
 #include <ridge/conv/coarse.cuh>
 #include <ridge/conv/depthwise.cuh>
 #include <ridge/conv/depthwise_gradient.cuh>
@@ -26,6 +27,7 @@ template <class T> static Status launch_hopper(const Arguments& args) {
 template <int I, class T> static Status launch_row(const Arguments& args) {
   constexpr Algorithm algorithm = Policy<I>::config.algorithm;
   if constexpr (algorithm == Algorithm::naive) return naive::launch<I, T>(args);
+  else if constexpr (algorithm == Algorithm::channels_last) return conversion::launch<T>(args);
   else if constexpr (algorithm == Algorithm::coarse) return coarse::launch<I, T>(args);
   else if constexpr (algorithm == Algorithm::grouped) return grouped::launch<I, T>(args);
   else if constexpr (algorithm == Algorithm::depthwise) return depthwise::launch<I, T>(args);

@@ -1,13 +1,16 @@
 // The families of kernels, by Config::algorithm.
 #pragma once
+#include <ridge/conv/channels_last.hpp>
 #include <ridge/conv/coarse.hpp>
 #include <ridge/conv/depthwise.hpp>
 #include <ridge/conv/depthwise_gradient.hpp>
 #include <ridge/conv/direct.hpp>
+#include <ridge/conv/each_gradient.hpp>
 #include <ridge/conv/grouped.hpp>
 #include <ridge/conv/halo.hpp>
 #include <ridge/conv/implicit.hpp>
 #include <ridge/conv/naive.hpp>
+#include <ridge/conv/product.hpp>
 #include <ridge/conv/sm90_fma.hpp>
 #include <ridge/conv/sm90_shuffle.hpp>
 #include <ridge/conv/sm90_stem.hpp>
@@ -19,18 +22,9 @@
 namespace ridge::conv_detail {
 
 inline constexpr const Family* families[] = {
-    &naive::family,
-    &coarse::family,
-    &halo::family,
-    &direct::family,
-    &grouped::family,
-    &depthwise::family,
-    &depthwise_gradient::family,
-    &implicit::family,
-    &winograd::family,
-    &fma::family,
-    &wgmma::family,
-    &stem::family,
+    &naive::family,    &product::family,  &conversion::family, &each_gradient::family, &coarse::family,
+    &halo::family,     &direct::family,   &grouped::family,    &depthwise::family,     &depthwise_gradient::family,
+    &implicit::family, &winograd::family, &fma::family,        &wgmma::family,         &stem::family,
     &shuffle::family,
 };
 static_assert(std::size(families) == algorithm_count);
@@ -39,13 +33,29 @@ inline const Family& family_of(const Variant& row) { return *families[static_cas
 // Whether a row computes gradients, and so transposed convolutions: the others refuse them.
 constexpr bool has_gradients(const Config& c) {
   return c.algorithm == Algorithm::naive || c.algorithm == Algorithm::implicit || c.algorithm == Algorithm::shuffle ||
-         c.algorithm == Algorithm::depthwise_gradient || (c.algorithm == Algorithm::wgmma && wgmma::has_gradient(c));
+         c.algorithm == Algorithm::product || c.algorithm == Algorithm::channels_last ||
+         c.algorithm == Algorithm::each_gradient || c.algorithm == Algorithm::depthwise_gradient ||
+         (c.algorithm == Algorithm::wgmma && wgmma::has_gradient(c));
 }
 
 // How each family does split-K, in the same order; null: it does not.
 inline constexpr const Slicing* slicings[] = {
-    nullptr, nullptr,       nullptr,         nullptr, nullptr, nullptr, nullptr, &implicit::slicing,
-    nullptr, &fma::slicing, &wgmma::slicing, nullptr, nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    &implicit::slicing,
+    nullptr,
+    &fma::slicing,
+    &wgmma::slicing,
+    nullptr,
+    nullptr,
 };
 static_assert(std::size(slicings) == algorithm_count);
 inline const Slicing* slicing_of(const Config& c) { return slicings[static_cast<int>(c.algorithm)]; }
@@ -53,6 +63,16 @@ inline const Slicing* slicing_of(const Config& c) { return slicings[static_cast<
 // Whether a row may use split-K.
 inline bool has_slices(const Config& c, const ConvProblem& p) {
   return slicing_of(c) && !p.backward && p.y.count() > 0 && terms_of(p) > 0;
+}
+
+// Nested plans are not made again, as footprint() would.
+inline std::size_t workspace_of(const ConvPlan& plan) {
+  const Variant& row = variants[plan.variant];
+  switch (row.config.algorithm) {
+    case Algorithm::channels_last: return conversion::workspace_of(plan.problem, plan.nested[0]);
+    case Algorithm::each_gradient: return each_gradient::workspace_of(plan.nested);
+    default: return family_of(row).footprint(row, {plan.problem, plan.split}, plan.device).workspace;
+  }
 }
 
 // Sets a plan to at most `wanted` slices, with the workspace that they take.
@@ -67,7 +87,7 @@ inline void take_slices(ConvPlan& plan, int wanted) {
     plan.slice_steps = shape.slice_k;
     plan.slices_at = static_cast<std::size_t>(slices_at(slicing->copies(row.config, p), shape));
   }
-  plan.workspace = family_of(row).footprint(row, {p, plan.split}, plan.device).workspace;
+  plan.workspace = workspace_of(plan);
 }
 
 }  // namespace ridge::conv_detail

@@ -16,6 +16,7 @@ struct GroupedShape {
   int vectors;                         // of channels, per block
   unsigned strips;                     // of Config::rows outputs of a row
   Divider of_block, of_row, of_image;  // vectors of a block; strips of a row; rows of an image
+  Divider of_filter, of_tap_row;       // elements of a filter; taps of its row
   bool residual_vectors;               // its channels are contiguous too, and its pixels start on 16 bytes
   std::int64_t x[4] = {}, y[4] = {}, f[4] = {};
 };
@@ -27,13 +28,30 @@ __device__ __forceinline__ void stage_filters(float* to, const T* w, const Group
                                               int threads) {
   constexpr int V = grouped_vector(sizeof(T));
   const FilterPlaces places(p.vectors, V);
-  const int taps = p.rows * p.columns;
+  const int count = p.vectors * V * p.rows * p.columns * G;
+  // So many loads of a thread are on their way together: a block begins with nothing else.
+  constexpr int batch = 16;
   RIDGE_KEEP_LOOP
-  for (int at = static_cast<int>(threadIdx.x); at < p.vectors * V * taps * G; at += threads) {
-    const int f = at / (taps * G), rest = at % (taps * G), tap = rest / G, channel = rest % G, k = first_filter + f;
-    to[(tap * G + channel) * places.pitch + places.of_four(f / V, f % V / 4) + f % 4] =
-        k < p.channels ? float(w[k * p.f[0] + channel * p.f[1] + tap / p.columns * p.f[2] + tap % p.columns * p.f[3]])
-                       : 0.0f;
+  for (int first = static_cast<int>(threadIdx.x); first < count; first += batch * threads) {
+    T element[batch];
+    RIDGE_UNROLL_ON_GPU
+    for (int e = 0; e < batch; ++e) {
+      element[e] = T{};
+      unsigned rest = static_cast<unsigned>(first + e * threads);
+      const int k = first_filter + static_cast<int>(p.of_filter.divide(rest));
+      if (first + e * threads >= count || k >= p.channels) continue;
+      const unsigned channel = rest % G;
+      unsigned column = rest / G;
+      const unsigned row = p.of_tap_row.divide(column);
+      element[e] = w[k * p.f[0] + channel * p.f[1] + row * p.f[2] + column * p.f[3]];
+    }
+    RIDGE_UNROLL_ON_GPU
+    for (int e = 0; e < batch; ++e) {
+      unsigned rest = static_cast<unsigned>(first + e * threads);
+      const int f = static_cast<int>(p.of_filter.divide(rest));
+      if (first + e * threads < count)
+        to[static_cast<int>(rest) * places.pitch + places.of_four(f / V, f % V / 4) + f % 4] = float(element[e]);
+    }
   }
 }
 // A vector's elements of one tap and channel. own: the first element that it has.
@@ -232,6 +250,8 @@ static inline GroupedShape shape_of(const ConvProblem& p, const Config& c, const
                  .of_block = Divider(vectors),
                  .of_row = Divider(of_row),
                  .of_image = Divider(to.shape[2]),
+                 .of_filter = Divider(taps_of(p) * channels_of_group(p)),
+                 .of_tap_row = Divider(p.w.shape[3]),
                  .residual_vectors = p.residual && has_vectors_of_channels(*p.residual, p.dtype)};
   std::copy_n(from.stride.begin(), 4, s.x);
   std::copy_n(to.stride.begin(), 4, s.y);

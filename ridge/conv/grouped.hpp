@@ -6,8 +6,9 @@
 namespace ridge::conv_detail {
 
 constexpr int grouped_vector(std::size_t element_bytes) { return static_cast<int>(16 / element_bytes); }  // channels
-// Vectors of a block: one per lane of a warp, or all there are.
-inline constexpr std::int64_t grouped_most_vectors = 32;
+// Vectors of a block: lines of 128 bytes, or all there are. More would be more filters to wait for before the first
+// product.
+inline constexpr std::int64_t grouped_most_vectors = 8;
 constexpr std::int64_t grouped_vectors(const ConvProblem& p) {
   const std::int64_t all = ceil_div(p.x.shape[1], grouped_vector(size_of(p.dtype)));
   return ceil_div(all, ceil_div(all, grouped_most_vectors));  // as many in each block

@@ -2,6 +2,7 @@
 #include <ridge/conv/conv_transpose.hpp>
 #include <ridge/conv/families.hpp>
 #include <ridge/conv/launch.hpp>
+#include <ridge/conv/plan_time.hpp>
 #include <ridge/core/on_backend.hpp>
 #include <ridge/core/plan_cache.hpp>
 #include <ridge/core/plan_checks.hpp>
@@ -66,7 +67,14 @@ Status check_run(const ConvPlan& plan, Result<ConvProblem> given, const TensorVi
   return check_workspace(op, workspace, plan.workspace);
 }
 
-Status launch(const Arguments& args) {
+}  // namespace
+
+Status conv_detail::launch_plan(const Arguments& args) {
+  switch (variants[args.plan.variant].config.algorithm) {
+    case Algorithm::product: return product::run(args);
+    case Algorithm::each_gradient: return each_gradient::run(args);
+    default: break;
+  }
   return on_backend(args.plan.device.id, [&](auto backend) {
     using B = decltype(backend);
     switch (args.plan.problem.dtype) {
@@ -77,14 +85,38 @@ Status launch(const Arguments& args) {
   });
 }
 
-}  // namespace
+double conv_detail::predicted_us(const ConvPlan& plan) {
+  return predict_us(variants[plan.variant], {plan.problem, plan.split}, plan.device);
+}
+
+roofline::Kernel conv_detail::kernel_of(const ConvPlan& plan) {
+  if (!plan.products.empty()) return gemm_detail::kernel_of(plan.products[0]);
+  if (!plan.nested.empty()) return kernel_of(plan.nested[0]);
+  const Variant& row = variants[plan.variant];
+  return family_of(row).model(row, {plan.problem, plan.split}, plan.device);
+}
+
+std::string conv_detail::row_of(const ConvPlan& plan) {
+  std::string text(variants[plan.variant].name);
+  for (std::size_t i = 0; i < plan.nested.size(); ++i) text += (i == 0 ? ": " : ", ") + row_of(plan.nested[i]);
+  return text;
+}
 
 Result<ConvPlan> plan_conv2d(const ConvProblem& p, const DeviceInfo& device, const PlanOptions& options) {
   RIDGE_TRY(validate(p));
   auto chosen = choose(p, device, options);
   if (!chosen) return chosen.error();
   ConvPlan plan{p, device, *chosen};
-  take_slices(plan, split_of(variants[*chosen], p, device));
+  const Variant& row = variants[*chosen];
+  switch (row.config.algorithm) {
+    case Algorithm::product: plan.products = product::plans_of(p, device); break;
+    case Algorithm::channels_last:
+      plan.nested.push_back(conversion::plan_of(conversion::conversion_of(p).problem, device));
+      break;
+    case Algorithm::each_gradient: plan.nested = each_gradient::plans_of(p, device); break;
+    default: break;
+  }
+  take_slices(plan, split_of(row, p, device));
   return plan;
 }
 
@@ -95,7 +127,12 @@ Explanation ConvPlan::explain() const {
   e.problem = problem.text();
   e.variant = row.name;
   e.workspace_bytes = workspace;
-  roofline::account(e, family_of(row).model(row, {problem, split}, device), device);
+  switch (row.config.algorithm) {
+    case Algorithm::product: product::account(e, *this); break;
+    case Algorithm::channels_last: conversion::account(e, *this); break;
+    case Algorithm::each_gradient: each_gradient::account(e, *this); break;
+    default: roofline::account(e, family_of(row).model(row, {problem, split}, device), device);
+  }
   (void)choose(problem, device, {}, &e.candidates);
   return e;
 }
@@ -115,20 +152,20 @@ Status ConvPlan::run(const ConvTensors& t, Workspace given, Stream stream) const
                  .stream = stream};
   (transposed ? args.dy : args.x) = t.x.data;
   (transposed ? args.dx : args.y) = t.y.data;
-  return launch(args);
+  return launch_plan(args);
 }
 
 Status ConvPlan::run_gradient(const ConvGradientTensors& t, Workspace given, Stream stream) const {
   RIDGE_TRY(check_run(*this, ConvProblem::of_gradient(t, problem.geometry), t.x, given));
   if (!has_dx(problem) && !has_dw(problem)) return {};
-  return launch({.plan = *this,
-                 .x = t.x.data,
-                 .w = t.w.data,
-                 .dy = t.dy.data,
-                 .dx = t.dx ? t.dx->data : nullptr,
-                 .dw = t.dw ? t.dw->data : nullptr,
-                 .workspace = given.data,
-                 .stream = stream});
+  return launch_plan({.plan = *this,
+                      .x = t.x.data,
+                      .w = t.w.data,
+                      .dy = t.dy.data,
+                      .dx = t.dx ? t.dx->data : nullptr,
+                      .dw = t.dw ? t.dw->data : nullptr,
+                      .workspace = given.data,
+                      .stream = stream});
 }
 
 template <class Run>

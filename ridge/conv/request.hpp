@@ -109,7 +109,8 @@ class RequestReader {
         r_.epilogue.residual_first = r_.residual;
       } else {
         return wrong("epilogue",
-                     "made of bias, then residual and one of relu, gelu, gelu_tanh, silu and sigmoid in either order, "
+                     "made of bias, then residual and one of relu, gelu, gelu_tanh, silu, sigmoid, relu6, hardswish "
+                     "and hardsigmoid in either order, "
                      "each at most once and joined by +");
       }
     }

@@ -175,6 +175,7 @@ template <int I, class T> void check_transposed(const Case& t, ConvPair output_p
   const ConvOracle oracle = oracle_of<T>(*problem, nullptr, w.data(), x.data());
   expect("y", out.y, *problem->dx,
          [&](auto... at) { return out.want(*problem, oracle.input_gradient(at...).sum, at...); });
+  ASSERT_TRUE(out.has_gaps());
   ASSERT_TRUE(bench.is_intact());
 }
 
@@ -225,6 +226,44 @@ TEST(ConvTransposeOnHopper, WindowsSideBySideAreShuffled) {
                                              .epilogue = {.activation = Activation::relu, .residual_first = first},
                                              .bias = true,
                                              .residual = true});
+}
+TEST(ConvTransposeOnHopper, ShuffledByVectorsOrByElements) {
+  // 198 pixels: the second tile is not full, and rows of images end anywhere in a warp's.
+  Case t{.about = "sums", .n = 2, .c = 72, .h = 9, .w = 11, .r = 2, .s = 2, .geometry = stride_of(2, 0)};
+  for (const std::int64_t channels : {8, 24, 64, 72, 128, 136}) {
+    t.k = channels;
+    t.about = "sums";
+    t.epilogue = {};
+    t.bias = t.residual = false;
+    check_transposed<shuffle_128, half>(t);
+    t.about = "bias";
+    t.bias = true;
+    check_transposed<shuffle_128, bfloat16>(t);
+    t.about = "bias, relu and a residual";
+    t.residual = true;
+    for (const bool first : {false, true}) {
+      t.epilogue = {.activation = Activation::relu, .residual_first = first};
+      check_transposed<shuffle_128, half>(t);
+    }
+  }
+  t.k = 40;
+  const auto with = [&](const char* about, int y_gap, int residual_gap, bool planes = false) {
+    Case of = t;
+    of.about = about;
+    of.y_gap = y_gap;
+    of.residual_gap = residual_gap;
+    of.y_planes = planes;
+    check_transposed<shuffle_128, half>(of);
+    of.bias = of.residual = false;
+    of.epilogue = {};
+    check_transposed<shuffle_128, bfloat16>(of);
+  };
+  with("gaps of vectors", 8, 16);
+  with("pixels of y start anywhere", 3, 0);
+  with("pixels of the residual start anywhere", 0, 4);
+  with("channels lie apart", 0, 0, true);
+  t.bias = false;
+  with("a residual alone", 0, 8);
 }
 TEST(ConvTransposeOnHopper, Epilogues) {
   for (const std::int64_t stride : {1, 2})  // stored by TMA, and by threads in phases

@@ -62,6 +62,8 @@ TEST(ConvOnHopper, TilesCrossRowsAndImages) {
   check<wgmma_64_thin, half>(t);
   check<wgmma_128, half>(t);
   check<wgmma_128_ping_pong, half>(t);
+  check<wgmma_160, half>(t);
+  check<wgmma_192, bfloat16>(t);
   check<wgmma_256, bfloat16>(t);
 }
 TEST(ConvOnHopper, AroundTheTilesEdges) {

@@ -23,6 +23,9 @@ struct Case {
   bool special_values = false;
   int offset = 0;  // alignment offset of x from 16 bytes, in elements
   int gap = 0;     // elements between pixels of x
+  // The same of y and of a residual, where the layout is nhwc; or their channels lie apart, as planes.
+  int y_gap = 0, residual_gap = 0;
+  bool y_planes = false;
 };
 
 // The table's policies without clusters, which are not emulated.
@@ -41,7 +44,8 @@ constexpr int first_of(Algorithm algorithm) {
 constexpr int fma_64 = first_of(Algorithm::fma), fma_128 = fma_64 + 1, fma_256 = fma_64 + 2;
 constexpr int first_row = first_of(Algorithm::wgmma);
 constexpr int wgmma_64 = first_row, wgmma_64_thin = first_row + 1, wgmma_128 = first_row + 2,
-              wgmma_128_ping_pong = first_row + 3, wgmma_256 = first_row + 4;
+              wgmma_128_ping_pong = first_row + 3, wgmma_160 = first_row + 4, wgmma_192 = first_row + 5,
+              wgmma_256 = first_row + 6;
 
 constexpr int stem_7 = first_of(Algorithm::stem), shuffle_128 = first_of(Algorithm::shuffle);
 constexpr int tf32_64 = stem_7 + 1, tf32_128 = stem_7 + 2, tf32_256 = stem_7 + 3;
@@ -135,16 +139,29 @@ template <class T> struct Output {
   std::vector<T> y, bias, residual;
 
   Output(std::mt19937& bits, const Case& of, std::vector<std::int64_t> stored) : t(of), shape(std::move(stored)) {
-    const std::int64_t count = shape[0] * shape[1] * shape[2] * shape[3];
-    y.assign(static_cast<std::size_t>(count) + behind, T(untouched));
+    const std::int64_t pixels = shape[0] * shape[1] * shape[2];
+    y.assign(static_cast<std::size_t>(pixels * (shape[3] + t.y_gap)) + behind, T(untouched));
     bias = filled<T>(bits, t.k);
-    residual = filled<T>(bits, count);
+    residual = filled<T>(bits, pixels * (shape[3] + t.residual_gap));
+  }
+  TensorView like_y(std::vector<T>& v, int gap) {
+    TensorView of = view(v.data(), {shape[0], shape[1], shape[2], shape[3]});
+    const std::int64_t pitch = shape[3] + gap, row = shape[2] * pitch, plane = shape[1] * shape[2];
+    if (gap > 0) of.layout.stride = {shape[1] * row, row, pitch, 1};
+    if (t.y_planes) of.layout.stride = {shape[3] * plane, shape[2], 1, plane};
+    return of;
   }
   void enter(ConvTensors& tensors) {
-    const auto like_y = [&](std::vector<T>& v) { return view(v.data(), {shape[0], shape[1], shape[2], shape[3]}); };
-    tensors.y = like_y(y);
+    tensors.y = like_y(y, t.y_gap);
     if (t.bias) tensors.bias = view(bias.data(), {t.k});
-    if (t.residual) tensors.residual = like_y(residual);
+    if (t.residual) tensors.residual = like_y(residual, t.residual_gap);
+  }
+  // Nothing was written between pixels.
+  bool has_gaps() const {
+    const std::int64_t pitch = shape[3] + t.y_gap, end = shape[0] * shape[1] * shape[2] * pitch;
+    for (std::int64_t i = 0; i < end; ++i)
+      if (i % pitch >= shape[3] && float(y[static_cast<std::size_t>(i)]) != untouched) return false;
+    return true;
   }
   // The element (n, k, i, j), of its sum: act(sum + bias) + addend, or act(sum + bias + addend). relu or none.
   double want(const ConvProblem& p, double sum, std::int64_t n, std::int64_t k, std::int64_t i, std::int64_t j) const {

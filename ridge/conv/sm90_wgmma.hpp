@@ -24,8 +24,10 @@ constexpr gemm_kernels::Config wgmma_tile(const Config& c) {
 namespace wgmma {
 
 constexpr bool is_compiled(const Config& c, DType dtype) { return (dtype == f32) == c.tf32; }
-// Rows that compute gradients too.
-constexpr bool has_gradient(const Config& c) { return c.step == gradient_group; }
+// Rows that compute gradients too: by whole groups of channels.
+constexpr bool has_gradient(const Config& c) {
+  return c.step == gradient_group && c.tile_filters % gradient_group == 0;
+}
 
 // ---- split-K slices
 
@@ -115,7 +117,11 @@ inline roofline::Kernel forward_model(const Config& c, const SplitProblem& s, co
   const double step = std::max(
       {real(tile.bm * tile.bn) * tile.bk / rate, least_step, loaded / (most == 1 ? of_one_wave : l2_bytes_per_clock)});
   const double alone = ping_pong && most == 1 ? ping_pong_alone : 1;
-  const double finish = ping_pong && most > 1 ? tile_clocks / 2 : tile_clocks;
+  // A tile's end: stores, the activation, and a residual that is waited for. The other warpgroup's products hide half.
+  const double of_filter =
+      7 + (p.residual ? 6 : 0) +
+      (p.epilogue.activation == Activation::none || p.epilogue.activation == Activation::relu ? 0 : 4);
+  const double end = 600 + of_filter * tile.bn, finish = ping_pong && most > 1 ? end / 2 : end;
   roofline::Kernel k = kernel_of(forward_footprint(c, p, device, g, shape), p, g, shape, device);
   k.clocks = real(most) * (real(shape.slice_k) * step * alone + finish) * real(k.blocks);
   k.tile_efficiency = real(p.w.shape[0]) * real(pixels_of(p)) /

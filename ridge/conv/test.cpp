@@ -2,6 +2,7 @@
 #include <ridge/conv/conv_transpose.hpp>
 #include <ridge/conv/families.hpp>
 #include <ridge/conv/geometry.hpp>
+#include <ridge/conv/plan_time.hpp>
 #include <ridge/conv/winograd.hpp>
 
 #include <gtest/gtest.h>
@@ -92,10 +93,10 @@ TEST(ConvPlan, ManyChannelsAreAMatrixProduct) {
     EXPECT_EQ(chosen(ConvProblem::contiguous(dtype, padded_by(1), 64, 512, 28, 28, 512, 3, 3)),
               tensor ? "wgmma_256" : "winograd");
     EXPECT_EQ(chosen(ConvProblem::contiguous(dtype, padded_by(1), 32, 64, 56, 56, 64, 3, 3, true)).substr(0, 8),
-              "implicit");
+              tensor ? "channels" : "implicit");
   }
   EXPECT_EQ(chosen(ConvProblem::contiguous(f32, padded_by(1), 32, 256, 14, 14, 256, 3, 3)), "winograd");
-  EXPECT_EQ(chosen(ConvProblem::contiguous(f32, {}, 32, 1024, 14, 14, 256, 1, 1)), "fma_256");
+  EXPECT_EQ(chosen(ConvProblem::contiguous(f32, {}, 32, 1024, 14, 14, 256, 1, 1)), "product");
   EXPECT_EQ(chosen(ConvProblem::contiguous(f32, {.stride = {2, 2}, .pad = {3, 3, 3, 3}}, 32, 3, 224, 224, 64, 7, 7)),
             "fma_64");
 }
@@ -156,7 +157,7 @@ TEST(ConvPlan, GradientsOnTensorCores) {
   };
   for (const ConvProblem& p : {problem(64, 56, 64), problem(256, 14, 256), problem(512, 28, 512)})
     EXPECT_EQ(chosen(p).substr(0, 6), "wgmma_");
-  EXPECT_EQ(chosen(problem(60, 14, 64)).substr(0, 8), "implicit");
+  EXPECT_EQ(chosen(problem(60, 14, 64)), "channels_last");
   const std::string but = "conv2d: variant is wgmma_128; it must be another one here: ";
   EXPECT_EQ(on_tensor_cores(problem(64, 14, 60)),
             but + "its gradients are for dy with filters innermost, whose pixels start on 16 bytes");
@@ -206,14 +207,93 @@ TEST(ConvPlan, TransposedOnesAreShuffledWhereWindowsLieSideBySide) {
 
 TEST(ConvPlan, RowsWithGradientsAreThoseThatTakeOne) {
   for (const auto& row : variants) {
-    const bool depthwise = row.config.algorithm == conv_detail::Algorithm::depthwise_gradient;
-    ConvGeometry g = last_by(2, 0);
+    using conv_detail::Algorithm;
+    const Algorithm algorithm = row.config.algorithm;
+    const bool depthwise = algorithm == Algorithm::depthwise_gradient;
+    ConvGeometry g = last_by(algorithm == Algorithm::product ? 1 : 2, 0);
     if (depthwise) g.groups = 64;
-    const auto p = transposed(bf16, g, 2, 64, 14, depthwise ? 1 : 64, depthwise ? row.config.size : 2);
+    const auto p = transposed(bf16, g, 2, 64, 14,
+                              depthwise                               ? 1
+                              : algorithm == Algorithm::channels_last ? 60
+                                                                      : 64,
+                              depthwise                         ? row.config.size
+                              : algorithm == Algorithm::product ? 1
+                                                                : 2);
     ASSERT_TRUE(p) << p.error().message();
+    if (algorithm == Algorithm::each_gradient) continue;  // of a convolution alone
     const std::string why = conv_detail::family_of(row).fits(row, {*p}, *device_model("H200"));
     EXPECT_EQ(conv_detail::has_gradients(row.config), why.empty()) << row.name << ": " << why;
   }
+}
+
+// The row that a plan for an H200 chooses, and those of its nested plans.
+std::string rows_of(const Result<ConvProblem>& p, const char* variant = "") {
+  if (!p) return std::string(p.error().message());
+  auto plan = plan_conv2d(*p, *device_model("H200"), {.variant = variant});
+  return plan ? conv_detail::row_of(*plan) : std::string(plan.error().message());
+}
+
+TEST(ConvPlan, WhatIsNotChannelsLastIsCopied) {
+  const auto geometry = [](std::int64_t stride, std::int64_t pad, std::int64_t groups = 1) {
+    return ConvGeometry{.stride = {stride, stride}, .pad = {pad, pad, pad, pad}, .groups = groups};
+  };
+  const auto rows = [](DType dtype, const ConvGeometry& g, std::int64_t n, std::int64_t c, std::int64_t h,
+                       std::int64_t k, std::int64_t r, bool backward) {
+    return rows_of(ConvProblem::contiguous(dtype, g, n, c, h, h, k, r, r, backward));
+  };
+  EXPECT_EQ(rows(bf16, geometry(1, 1, 96), 4, 96, 128, 96, 3, false), "channels_last: depthwise_3_last");
+  EXPECT_EQ(rows(bf16, geometry(1, 1, 96), 8, 96, 28, 96, 3, true), "channels_last: depthwise_3_gradient");
+  EXPECT_EQ(rows(bf16, geometry(1, 1, 90), 8, 90, 28, 90, 3, true), "channels_last: depthwise_3_gradient");
+  EXPECT_EQ(rows(f16, geometry(1, 1, 32), 32, 128, 56, 128, 3, false), "channels_last: grouped_4_last");
+  for (const auto& text :
+       {rows(bf16, geometry(2, 1), 1, 288, 80, 328, 3, true), rows(bf16, geometry(2, 0), 24, 32, 112, 64, 2, true)})
+    EXPECT_EQ(text.substr(0, 21), "channels_last: wgmma_");
+  ConvGeometry last = geometry(1, 3);
+  last.layout = ConvLayout::nhwc;
+  EXPECT_NE(rows(f16, last, 6, 3, 224, 64, 7, true).find("channels_last: wgmma_"), std::string::npos);
+}
+
+TEST(ConvPlan, CopiesAreOfWhatIsNotSuitable) {
+  const auto bytes = [](const ConvProblem& p) {
+    auto plan = plan_conv2d(p, *device_model("H200"), {.variant = "channels_last"});
+    if (!plan) return std::string(plan.error().message());
+    EXPECT_EQ(plan->nested.size(), 1u);
+    return std::to_string(plan->workspace - plan->nested[0].workspace);
+  };
+  const auto problem = [](const ConvGeometry& g, std::int64_t c, std::int64_t k, bool backward = false) {
+    return *ConvProblem::contiguous(f16, g, 2, c, 8, 8, k, 3, 3, backward);
+  };
+  const std::string but = "conv2d: variant is channels_last; it must be another one here: ";
+  EXPECT_EQ(bytes(problem(last_by(1, 1), 64, 32)), but + "its images are channels-last already");
+  EXPECT_EQ(bytes(problem(last_by(1, 1), 64, 32, true)), but + "its images are channels-last already");
+  constexpr int pixels = 2 * 8 * 8 * 2, taps = 9 * 2;  // bytes of a channel
+  EXPECT_EQ(bytes(problem(padded_by(1), 64, 32)), std::to_string(pixels * (64 + 32) + taps * 64 * 32));
+  EXPECT_EQ(bytes(problem(last_by(1, 1), 60, 32)), std::to_string(pixels * 64 + taps * 64 * 32));
+  EXPECT_EQ(bytes(problem(last_by(1, 1), 64, 30)), std::to_string(pixels * 32 + taps * 64 * 32));
+  // Gradients leave filters as they are: dy, x and dx.
+  EXPECT_EQ(bytes(problem(padded_by(1), 64, 32, true)), std::to_string(pixels * (64 + 64 + 32)));
+  ConvProblem misaligned = problem(last_by(1, 1), 64, 32);
+  misaligned.alignment = 2;
+  EXPECT_EQ(bytes(misaligned), std::to_string(pixels * (64 + 32) + taps * 64 * 32));
+  ConvGeometry groups = padded_by(1);
+  groups.groups = 2;
+  EXPECT_EQ(bytes(problem(groups, 64, 32)), std::to_string(pixels * (64 + 32)));
+  EXPECT_EQ(bytes(problem(groups, 60, 32)),
+            but + "channels or filters of several groups are not whole pieces of 16 bytes");
+  EXPECT_EQ(bytes(*ConvProblem::contiguous(f16, {}, 0, 4, 8, 8, 4, 3, 3)), but + "there are no products");
+  EXPECT_EQ(bytes(*ConvProblem::contiguous(f16, {}, 1 << 16, 3, 256, 256, 4, 3, 3)),
+            but + "images of 2^30 pixels, channels or pieces of 16 bytes, or more");
+}
+
+TEST(ConvPlan, EachGradientHasAPlanWhereOneIsNotForBoth) {
+  const auto patches = ConvProblem::contiguous(bf16, last_by(16, 0), 1, 3, 224, 224, 1024, 16, 16, true);
+  EXPECT_EQ(rows_of(patches).substr(0, 41), "each_gradient: channels_last: shuffle_128");
+  EXPECT_EQ(rows_of(ConvProblem::contiguous(f16, {}, 64, 160, 64, 64, 16, 1, 1, true)),
+            "each_gradient: product, channels_last: product");
+  ConvProblem one = *patches;
+  one.dx.reset();
+  EXPECT_EQ(rows_of(one, "each_gradient"),
+            "conv2d: variant is each_gradient; it must be another one here: it is for both gradients");
 }
 
 TEST(ConvPlan, PhasesOfAStrideAreLaunchesAndSoAreFew) {
@@ -228,7 +308,7 @@ TEST(ConvPlan, AThreadForEachElementIsNotForLongSums) {
   ConvProblem filters = *ConvProblem::contiguous(f32, padded_by(1), 32, 1, 224, 224, 8, 3, 3, true);
   filters.dx.reset();
   EXPECT_EQ(chosen(filters).substr(0, 8), "implicit");
-  EXPECT_EQ(chosen(transposed(f32, last_by(1, 0), 1, 4096, 4, 8, 1)).substr(0, 8), "implicit");
+  EXPECT_EQ(chosen(transposed(f32, last_by(1, 0), 1, 4096, 4, 8, 1)), "product");
   EXPECT_EQ(
       chosen(ConvProblem::contiguous(f32, {.stride = {2, 2}, .pad = {3, 3, 3, 3}}, 64, 3, 224, 224, 64, 7, 7, true))
           .substr(0, 8),

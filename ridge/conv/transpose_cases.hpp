@@ -37,6 +37,16 @@ inline check::CaseBook conv_transpose2d_book() {
     test(std::string("bf16:n=2,c=16,h=5,w=6,k=16,r=3:stride=2:pad=1:groups=16:layout=nhwc") + rest);
   for (const char* epilogue : {"gelu", "gelu+residual"})  // of few terms, so that gelu's own error shows
     test(std::string("bf16:n=3,c=16,h=12,w=13,k=16,r=3:stride=2:groups=16:layout=nhwc:epilogue=") + epilogue);
+  for (const char* type : {"f32", "bf16"})  // one tap: a matrix product
+    for (const char* layout : layouts)
+      for (const char* epilogue : {"bias+silu", "bias+residual+relu", "residual"})
+        test(std::string(type) + ":n=2,c=24,h=3,w=8,k=16,r=1:epilogue=" + epilogue + layout);
+  for (const char* layout : layouts)  // copies to channels-last tensors: no whole vectors of channels in and out
+    for (const char* rest : {"", ":place=padded", ":place=strided", ":place=reversed", ":place=offset"}) {
+      test(std::string("f16:n=2,c=20,h=5,w=6,k=18,r=3:stride=2:pad=1:epilogue=bias+residual+silu") + rest + layout);
+      test(std::string("bf16:n=1,c=70,h=4,w=7,k=24,r=2:stride=2:fill=ints:epilogue=bias+relu") + rest + layout);
+      test(std::string("f16:n=2,c=20,h=5,w=6,k=20,r=3:pad=1:groups=20:epilogue=bias+residual+relu") + rest + layout);
+    }
   for (const char* fill : {"nan", "inf", "ones", "denormal"})
     for (const char* layout : layouts)
       test(std::string("f32:n=1,c=3,h=5,w=6,k=4,r=3:stride=2:pad=1:fill=") + fill + layout);

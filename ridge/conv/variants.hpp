@@ -1,6 +1,6 @@
 // The table of the family's kernels, which all its operators share. The header beside each family's .cuh says what its
 // kernels need, take and cost: naive, coarse, halo, direct, grouped, depthwise, depthwise_gradient, implicit, winograd,
-// sm90_fma, sm90_wgmma, sm90_stem, sm90_shuffle.
+// sm90_fma, sm90_wgmma, sm90_stem, sm90_shuffle; product, channels_last and each_gradient are rows that run by plans.
 #pragma once
 #include <ridge/conv/conv.hpp>
 #include <ridge/gemm/config.hpp>
@@ -11,11 +11,14 @@ namespace ridge::conv_detail {
 
 // In the order of `families` (families.hpp).
 enum class Algorithm : std::uint8_t {
-  naive,      // a thread per output, 64-bit offsets
-  coarse,     // 8 x 4 outputs per thread
-  halo,       // the same, from a tile of inputs in shared memory, channel by channel
-  direct,     // an image's tile in shared memory, a strip of outputs of several filters in each thread's registers
-  grouped,    // groups of few channels, channels innermost: a thread has whole groups of neighbouring outputs
+  naive,          // a thread per output, 64-bit offsets
+  product,        // one tap: gemm's plans
+  channels_last,  // copies to NHWC with whole vectors, and a plan for those
+  each_gradient,  // dx and dw, by a plan each
+  coarse,         // 8 x 4 outputs per thread
+  halo,           // the same, from a tile of inputs in shared memory, channel by channel
+  direct,         // an image's tile in shared memory, a strip of outputs of several filters in each thread's registers
+  grouped,        // groups of few channels, channels innermost: a thread has whole groups of neighbouring outputs
   depthwise,  // the same for groups of one channel and filters of a fixed size: inputs are loaded once for all outputs
   depthwise_gradient,  // its gradients, and its transposed convolution
   implicit,            // implicit GEMM: a matrix product with one operand gathered from the image
@@ -25,7 +28,7 @@ enum class Algorithm : std::uint8_t {
   stem,     // few channels on Hopper's tensor cores: threads read windows' rows from an image in shared memory
   shuffle,  // windows side by side, transposed: one product on Hopper's tensor cores, stored tap by tap
 };
-inline constexpr int algorithm_count = 13;
+inline constexpr int algorithm_count = 16;
 
 struct Config {
   Algorithm algorithm = Algorithm::naive;
@@ -55,6 +58,10 @@ struct Variant {
 // clang-format off
 inline constexpr Variant variants[] = {
     {"naive", "a thread per output; any strides and sizes", {}},
+    {"product", "filters of one tap: a matrix product, by gemm's own plan", {.algorithm = Algorithm::product}},
+    {"channels_last", "another layout, or few channels: copied to NHWC with whole vectors, run by a plan of its own, and copied back",
+     {.algorithm = Algorithm::channels_last}},
+    {"each_gradient", "both gradients, by a plan each", {.algorithm = Algorithm::each_gradient}},
     {"tile_8x4", "8 x 4 outputs per thread: a filter's element is read once for 32 products", {.algorithm = Algorithm::coarse, .threads = 128}, Role::fallback},
     {"halo_8x4", "their inputs, the halo around them included, in shared memory: a channel at a time, read once for all taps",
      {.algorithm = Algorithm::halo, .threads = 128, .rows = 4, .blocks_per_sm = 6}, Role::lesson},
@@ -104,6 +111,10 @@ inline constexpr Variant variants[] = {
      {.algorithm = Algorithm::wgmma, .threads = 384, .schedule = gemm_kernels::Schedule::cooperative, .stages = 6}},
     {"wgmma_128_ping_pong", "the warpgroups have such tiles of their own: one stores while the other multiplies",
      {.algorithm = Algorithm::wgmma, .threads = 384, .schedule = gemm_kernels::Schedule::ping_pong, .stages = 6}},
+    {"wgmma_160", "160 filters, by halves of which networks that make images are wide",
+     {.algorithm = Algorithm::wgmma, .threads = 384, .tile_filters = 160, .schedule = gemm_kernels::Schedule::cooperative, .stages = 5}},
+    {"wgmma_192", "192 filters: as few reads as of 256, and other waves",
+     {.algorithm = Algorithm::wgmma, .threads = 384, .tile_filters = 192, .schedule = gemm_kernels::Schedule::cooperative, .stages = 4}},
     {"wgmma_256", "256 filters; clusters of two blocks load them once",
      {.algorithm = Algorithm::wgmma, .threads = 384, .tile_filters = 256, .schedule = gemm_kernels::Schedule::cooperative, .stages = 4, .cluster = 2}},
     {"stem_7", "7 rows of few channels: windows are read from a part of the image in shared memory, straight into registers",

@@ -6,11 +6,12 @@
 
 namespace ridge {
 
-enum class Activation : std::uint8_t { none, relu, gelu, gelu_tanh, silu, sigmoid };
-inline constexpr int activation_count = 6;
+enum class Activation : std::uint8_t { none, relu, gelu, gelu_tanh, silu, sigmoid, relu6, hardswish, hardsigmoid };
+inline constexpr int activation_count = 9;
 
 constexpr std::string_view name(Activation activation) {
-  constexpr std::string_view names[activation_count] = {"none", "relu", "gelu", "gelu_tanh", "silu", "sigmoid"};
+  constexpr std::string_view names[activation_count] = {"none",    "relu",  "gelu",      "gelu_tanh",  "silu",
+                                                        "sigmoid", "relu6", "hardswish", "hardsigmoid"};
   return names[static_cast<int>(activation)];
 }
 

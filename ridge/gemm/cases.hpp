@@ -42,7 +42,7 @@ inline double as_stored(DType dtype, double x) {
 
 // Tolerance. u is the roundoff of the computation type (float32, or float64 for f64). A sum of k products, each rounded
 // or fused, in any order, errs by at most (k + 1) u of the products' absolute sum. alpha, beta C and bias add 3
-// roundings of the whole. An activation amplifies an error by at most 1.13 (the slope of gelu), and itself errs by 8
+// roundings of the whole. An activation amplifies an error by at most its slope, and itself errs by 8
 // operations of one unit around an exponential of its argument (as derived in elementwise/cases.hpp); residual and
 // scale: 2 roundings. Then one rounding to D's type. Underflows on the way are lost entirely.
 //
@@ -92,7 +92,8 @@ class ElementOracle {
       const long double amplified = s_.activation == Activation::gelu        ? a * a
                                     : s_.activation == Activation::gelu_tanh ? 6.4L * a * (1 + 0.045L * a * a)
                                                                              : a;
-      error = 1.13L * error + (8 + std::min(amplified, 1000.0L)) * 4 * u * std::fabs(value) + 8 * least_ +
+      error = check::activation_slope(name(s_.activation)) * error +
+              (8 + std::min(amplified, 1000.0L)) * 4 * u * std::fabs(value) + 8 * least_ +
               check::lost_below_normal(name(s_.activation), sum, dtype_ == f64 ? 0x1p-1022L : 0x1p-126L);
       if (s_.activation == Activation::gelu) error += check::quick_gelu_error(out_, sum, value);
     }
@@ -271,6 +272,12 @@ inline check::CaseBook book() {
       test(with_layout(std::string("f16:m=70,n=72,k=40:fill=ints:epilogue=gate:place=") + place, layout));
   }
   test("bf16:m=40,n=72,k=24,batch=150:fill=ints:epilogue=gate:layout=nt");
+  // Few rows of a layer: tiles of 16 and 64 rows of A, of fewer and more columns than multiprocessors have tiles for.
+  for (const char* size : {"m=1,n=200,k=328", "m=16,n=136,k=64", "m=19,n=2056,k=72", "m=64,n=9000,k=40",
+                           "m=65,n=131,k=200", "m=3,n=8,k=9", "m=5,n=72,k=136,batch=3"}) {
+    test(std::string("bf16:") + size + ":fill=ints:epilogue=gate:layout=nt");
+    test(std::string("f16:") + size + ":epilogue=bias+silu+gate+residual:layout=nt");
+  }
   test("f16:m=72,n=136,k=40:epilogue=bias+gelu+gate+residual:beta=2:alpha=0.5:layout=nt");
   test("bf16:m=65,n=129,k=32:epilogue=silu+gate:out=f32");
   test("f32:m=40,n=72,k=52:epilogue=bias+gelu+gate+residual:beta=2:scale=0.5");
@@ -349,7 +356,8 @@ inline check::CaseBook book() {
   test("bf16:m=136,n=264,k=16,batch=40:fill=ints:epilogue=bias");
   test("bf16:m=1,n=8,k=8:fill=ints");
   test("bf16:m=200,n=333,k=64:fill=ints:layout=nt");  // D's rows are unaligned
-  for (const char* epilogue : {"bias", "bias_m+relu", "gelu", "gelu_tanh", "silu", "sigmoid", "bias+relu"})
+  for (const char* epilogue : {"bias", "bias_m+relu", "gelu", "gelu_tanh", "silu", "sigmoid", "relu6", "hardswish",
+                               "hardsigmoid", "bias+relu"})
     test(std::string("f16:m=72,n=136,k=40:alpha=0.5:epilogue=") + epilogue);
   // Epilogues, each part alone and together; types of D.
   for (const char* epilogue : {"bias", "bias_m", "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "residual",

@@ -172,9 +172,10 @@ template <class X> struct StandardEpilogue {
     store_row<V, X>(d, at, compute(sums, at, gates));
   }
 
-  // Issues all reads of an addend together, where its rows and D's are whole vectors.
-  template <int V, int G, class Acc>
-  __device__ __forceinline__ void many(const simt::vec<Acc, V> (&sums)[G], const Vectors& at) const {
+  // Issues all reads of an addend together, where its rows and D's are whole vectors. gates: none, or the sums of A G.
+  template <int V, int G, class Acc, class... Gates>
+  __device__ __forceinline__ void many(const simt::vec<Acc, V> (&sums)[G], const Vectors& at,
+                                       const Gates&... gates) const {
     X x[G * V];
     int count[G];
     bool whole = true;
@@ -186,12 +187,13 @@ template <class X> struct StandardEpilogue {
       for (int v = 0; v < V; ++v) x[g * V + v] = multiply(alpha, static_cast<X>(sums[g][v]));
     }
     if constexpr (std::is_same_v<X, float>) {
-      if (whole && are_alike(DType::bf16)) return finish_alike<bfloat16, V>(x, at, count);
-      if (whole && are_alike(DType::f16)) return finish_alike<half, V>(x, at, count);
+      if (whole && are_alike(DType::bf16)) return finish_alike<bfloat16, V>(x, at, count, gates...);
+      if (whole && are_alike(DType::f16)) return finish_alike<half, V>(x, at, count, gates...);
     }
     RIDGE_KEEP_LOOP
     for (int i = c; i <= residual; ++i) {
       if (i == residual && activation != Activation::none) activate_many(x);
+      if (i == residual) (multiply_all(x, gates), ...);
       if (addends[i].data) add_many<V>(x, addends[i], factors[i], at, count, whole);
     }
     RIDGE_UNROLL_ON_GPU
@@ -240,6 +242,11 @@ template <class X> struct StandardEpilogue {
     RIDGE_UNROLL_ON_GPU
     for (int v = 0; v < V; ++v) x[v] = multiply(x[v], multiply(alpha, static_cast<X>(gates[v])));
   }
+  template <int V, int G, class Acc>
+  __device__ __forceinline__ void multiply_all(X (&x)[G * V], const simt::vec<Acc, V> (&gates)[G]) const {
+    RIDGE_UNROLL_ON_GPU
+    for (int j = 0; j < G * V; ++j) x[j] = multiply(x[j], multiply(alpha, static_cast<X>(gates[j / V][j % V])));
+  }
   template <int V> __device__ __forceinline__ void activate_all(simt::vec<X, V>& x) const {
     RIDGE_KEEP_LOOP
     for (int i = 0; i < V; ++i) {  // elements rotate through place 0, so that the code exists once
@@ -260,8 +267,9 @@ template <class X> struct StandardEpilogue {
     return alike;
   }
   // Then all addends are read before any of them is waited for.   T: that type
-  template <class T, int V, int G>
-  __device__ __forceinline__ void finish_alike(X (&x)[G * V], const Vectors& at, const int (&count)[G]) const {
+  template <class T, int V, int G, class... Gates>
+  __device__ __forceinline__ void finish_alike(X (&x)[G * V], const Vectors& at, const int (&count)[G],
+                                               const Gates&... gates) const {
     simt::vec<T, V> rows[residual + 1][G];
     RIDGE_UNROLL_ON_GPU
     for (int i = c; i <= residual; ++i) {
@@ -279,6 +287,7 @@ template <class X> struct StandardEpilogue {
     if (addends[c].data) add_rows(c);
     if (addends[bias].data) add_rows(bias);
     if (activation != Activation::none) tile::activate_many<T>(activation, x);
+    (multiply_all(x, gates), ...);
     if (addends[residual].data) add_rows(residual);
     T* to = static_cast<T*>(d.data) + d.offset(at.at<V>(0));
     const std::int64_t apart = at.rows_apart * d.row_stride + at.cols_apart * d.col_stride;

@@ -119,7 +119,7 @@ static Result<LinearOptions> options_of(const Options& options) {
   const auto activation = parse_activation(options.text("activation", "none"));
   if (!activation)
     return Status::invalid("linear", "activation", "'" + std::string(options.text("activation")) + "'",
-                           "one of none relu gelu gelu_tanh silu sigmoid");
+                           "one of none relu gelu gelu_tanh silu sigmoid relu6 hardswish hardsigmoid");
   o.activation = *activation;
   auto math = math_of("linear", options);
   if (!math) return math.error();
@@ -167,19 +167,20 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
 }
 
 static const OpInfo& info() {
-  static const OpInfo instance{.name = "linear",
-                               .family = "gemm",
-                               .summary = "y = act(x w^T + bias) + residual, over the last axis of x",
-                               .inputs = {"x", "w", "bias", "residual"},
-                               .outputs = {"y"},
-                               .dtypes = {f32, f16, bf16, f64, f8e4m3, f8e5m2, i8},
-                               .options = {{"activation", "none|relu|gelu|gelu_tanh|silu|sigmoid", "", "none"},
-                                           {"math", "exact|tf32|3xtf32|fast", "as gemm has it", "exact"},
-                                           {"out", "dtype", "of y; default that of x, i32 for i8, f32 for fp8"}},
-                               .variants = variant_infos(variants, lesson_of),
-                               .infer = infer,
-                               .plan = plan_by_name,
-                               .optional = {"bias", "residual"}};
+  static const OpInfo instance{
+      .name = "linear",
+      .family = "gemm",
+      .summary = "y = act(x w^T + bias) + residual, over the last axis of x",
+      .inputs = {"x", "w", "bias", "residual"},
+      .outputs = {"y"},
+      .dtypes = {f32, f16, bf16, f64, f8e4m3, f8e5m2, i8},
+      .options = {{"activation", "none|relu|gelu|gelu_tanh|silu|sigmoid|relu6|hardswish|hardsigmoid", "", "none"},
+                  {"math", "exact|tf32|3xtf32|fast", "as gemm has it", "exact"},
+                  {"out", "dtype", "of y; default that of x, i32 for i8, f32 for fp8"}},
+      .variants = variant_infos(variants, lesson_of),
+      .infer = infer,
+      .plan = plan_by_name,
+      .optional = {"bias", "residual"}};
   return instance;
 }
 

@@ -5,6 +5,7 @@
 #include <ridge/core/tuning.hpp>
 #include <ridge/gemm/families.hpp>
 #include <ridge/gemm/launch.hpp>
+#include <ridge/gemm/plan_time.hpp>
 #include <ridge/gemm/run_cached.hpp>
 #include <ridge/gemm/validate.hpp>
 
@@ -40,19 +41,6 @@ Result<int> tuned(const GemmProblem& p, const DeviceInfo& device, const Tuning& 
                          "a variant of this version: the file is of another one");
 }
 
-// The launch of the chosen row, for the roofline account.
-roofline::Kernel kernel_of(const GemmPlan& plan) {
-  const Variant& row = variants[plan.variant];
-  const GemmProblem& p = plan.problem;
-  const Footprint footprint = family_of(row).footprint(row, p, plan.device, {plan.split, plan.swap_ab});
-  roofline::Kernel k = roofline::kernel_of(footprint.launch, cost(p));
-  k.registers_source = "at most, by the launch bounds";
-  k.tile_efficiency = roofline::tile_efficiency(plan.swap_ab ? p.n : p.m, footprint.tile_rows) *
-                      roofline::tile_efficiency(plan.swap_ab ? p.m : p.n, footprint.tile_columns);
-  k.trip_bytes = footprint.trip_bytes;
-  return k;
-}
-
 // Whether TMA cannot read an operand in the way that was planned.
 bool needs_more_copies(const GemmPlan& plan, const GemmProblem& given) {
   const Config& c = variants[plan.variant].config;
@@ -66,6 +54,25 @@ bool needs_more_copies(const GemmPlan& plan, const GemmProblem& given) {
 }
 
 }  // namespace
+
+roofline::Kernel gemm_detail::kernel_of(const GemmPlan& plan) {
+  const Variant& row = variants[plan.variant];
+  const GemmProblem& p = plan.problem;
+  const Footprint footprint = family_of(row).footprint(row, p, plan.device, {plan.split, plan.swap_ab});
+  roofline::Kernel k = roofline::kernel_of(footprint.launch, cost(p));
+  k.registers_source = "at most, by the launch bounds";
+  k.tile_efficiency = roofline::tile_efficiency(plan.swap_ab ? p.n : p.m, footprint.tile_rows) *
+                      roofline::tile_efficiency(plan.swap_ab ? p.m : p.n, footprint.tile_columns);
+  k.trip_bytes = footprint.trip_bytes;
+  return k;
+}
+
+double gemm_detail::predicted_us(const GemmPlan& plan) {
+  const Variant& row = variants[plan.variant];
+  return family_of(row).model(row, plan.problem, plan.device).us;
+}
+
+std::string gemm_detail::row_of(const GemmPlan& plan) { return std::string(variants[plan.variant].name); }
 
 Result<GemmPlan> plan_gemm(const GemmProblem& problem, const DeviceInfo& device, const PlanOptions& options,
                            const Tuning* tuning) {

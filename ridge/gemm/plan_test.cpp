@@ -281,7 +281,7 @@ TEST(GemmPlan, FewRowsOrColumnsSplitTheProductsOfATile) {
                             {16, 8192, 8192, "narrow_16", 2, true},
                             {32, 4096, 4096, "narrow_32", 2, true},
                             {64, 4096, 4096, "narrow_64", 2, true},
-                            {64, 8192, 8192, "narrow_64", 2, true},
+                            {64, 8192, 8192, "wgmma_64x64", 1, false},
                             {16, 6144, 4096, "narrow_16", 2, true},
                             {64, 28672, 4096, "cooperative_128x224", 1, false},
                             {128, 10240, 8192, "wgmma_64x192", 1, false},

@@ -90,12 +90,13 @@ inline Result<Request> request_of(const Options& options, bool grouped = false, 
     else if (part == "gate" && !r.gate && !grouped) r.gate = true;
     else if (activation && r.scalars.activation == Activation::none) r.scalars.activation = *activation;
     else
-      return wrong(
-          "epilogue", options.text("epilogue"),
-          grouped ? "made of bias, one of relu, gelu, gelu_tanh, silu and sigmoid, and residual, each at most once and "
-                    "joined by +"
-                  : "made of bias or bias_m, one of relu, gelu, gelu_tanh, silu and sigmoid, gate, and residual, each "
-                    "at most once and joined by +");
+      return wrong("epilogue", options.text("epilogue"),
+                   grouped ? "made of bias, one of relu, gelu, gelu_tanh, silu, sigmoid, relu6, hardswish and "
+                             "hardsigmoid, and residual, each at most once and "
+                             "joined by +"
+                           : "made of bias or bias_m, one of relu, gelu, gelu_tanh, silu, sigmoid, relu6, hardswish "
+                             "and hardsigmoid, gate, and residual, each "
+                             "at most once and joined by +");
   }
   r.ignores_c = !r.has_c() && options.has("beta") && given == r.inputs().size() + 1;
   return r;

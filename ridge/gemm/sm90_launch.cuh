@@ -103,12 +103,12 @@ template <int I, class T, class X> Status launch_split_row(const Arguments& args
   using Sum = tile::sm90::Sum<T>;
   PlainD plain{.sums = *p.out == dtype_of<Sum>, .vectors = has_tma_layout(p, *p.d, *p.out)};
   const bool plain_out = plain.sums || (*p.out == dtype_of<ColumnOut<T>> && (sizeof(T) == 2 || is_float8<T>));
-  if (plain_out && p.d->col_stride == 1 && is_plain(epilogue))
+  if (plain_out && !c.gated && p.d->col_stride == 1 && is_plain(epilogue))
     plain.d = {args.tensors.d.data, p.d->row_stride, p.d->batch_stride};
   const Repack& repack = ready->repack;
-  const Copied copied = !repack.needed()                                ? Copied::none
-                        : (swap_ab ? repack.b.needed : repack.a.needed) ? Copied::both
-                                                                        : Copied::skinny;
+  const Copied copied = !repack.needed()                                                      ? Copied::none
+                        : (swap_ab ? repack.b.needed || repack.gate.needed : repack.a.needed) ? Copied::both
+                                                                                              : Copied::skinny;
   const int wide_rows = wgmma_split::wide_rows(c, p, args.plan.device.sms, args.plan.split, swap_ab);
   const Raster tiles = raster_of(swap_ab ? p.n : p.m, swap_ab ? p.m : p.n, wide_rows, c.bn);
   SplitHints hints;
@@ -117,12 +117,12 @@ template <int I, class T, class X> Status launch_split_row(const Arguments& args
     return launch_split<Policy<I>, T, MW, MN>(swap_ab ? ready->b : ready->a, swap_ab ? ready->a : ready->b, plain,
                                               {p.m, p.n, products(p), p.batch}, swap_ab, args.plan.split, wide_rows,
                                               copied, hints, epilogue, args.plan.device.sms, args.stream,
-                                              swap_ab ? operand_a<T>(args) : operand_b<T>(args));
+                                              swap_ab ? operand_a<T>(args) : operand_b<T>(args), ready->gate);
   };
   constexpr Major k = Major::k, outer = Major::outer;
   const Major wide = swap_ab ? ready->repack.b.major : ready->repack.a.major,
               skinny = swap_ab ? ready->repack.a.major : ready->repack.b.major;
-  if constexpr (sizeof(T) != 2) {
+  if constexpr (sizeof(T) != 2 || c.gated) {
     return launch.template operator()<k, k>();  // the others have been transposed
   } else if constexpr (skinny_is_k_major(c)) {
     if constexpr (split_gathers(c))

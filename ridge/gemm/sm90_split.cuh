@@ -8,6 +8,9 @@
 // wgmma takes 64 rows of its M-side operand and 16 to 256 of its N-side one. The M-side one, here the wide operand, is
 // A, or B where D has few rows: with swap-AB the kernel computes B^T A^T and transposes the sums on their way to D. The
 // N-side one, with few rows, is the skinny operand.
+//
+// With Config::gated the wide operands are B and G, in halves of a tile. Each has a consumer warpgroup; that of G hands
+// its sums to that of B, whose threads own the same elements of D.
 #pragma once
 #include <ridge/gemm/element.cuh>
 #include <ridge/gemm/sm90_split.hpp>
@@ -65,7 +68,7 @@ template <class Policy, class T, Major MW, Major MN> struct SplitKernel {
   static constexpr int threads = split_threads(c, gathers);
   static constexpr int groups = c.bn / 8, sums = 4 * groups;  // of 8 skinny columns; of a thread
   static constexpr int bytes_wide = c.bm * wgmma_line_bytes, bytes_skinny = c.bn * wgmma_line_bytes;
-  static constexpr int box_wide = MW == Major::k ? c.bm : c.bk, box_skinny = MN == Major::k ? c.bn : c.bk;
+  static constexpr int box_wide = MW == Major::k ? split_wide(c) : c.bk, box_skinny = MN == Major::k ? c.bn : c.bk;
   // Little is read besides the wide operand where tiles are this skinny.
   static constexpr auto fetch_wide = c.bn <= 16 ? tile::sm90::Fetch::lines : tile::sm90::Fetch::wide;
   static_assert(c.family == Family::wgmma_split && c.bk * sizeof(T) == wgmma_line_bytes);
@@ -75,6 +78,7 @@ template <class Policy, class T, Major MW, Major MN> struct SplitKernel {
   static_assert(gathers ? split_gathers(c) : MN == Major::k || !skinny_is_k_major(c));
   static_assert((groups & (groups - 1)) == 0, "shares are powers of two");
   static_assert(split_sums_at(c) + split_sums_bytes(c) <= split_barriers_at(c), "the sums have a place");
+  static_assert(!c.gated || (MW == Major::k && MN == Major::k && sizeof(T) == 2 && c.bm == 128 && c.promote == 0));
 };
 
 // A thread has four sums: two rows of the wide operand, 8 apart, by two columns of the skinny one. Lanes exchange them
@@ -182,7 +186,55 @@ __device__ __forceinline__ void gather_skinny(const SplitWork& work, unsigned ch
   }
 }
 
+// Finishes the sums of B, which the first warpgroup has, with those of G, which the second one has, of the same vectors
+// of D: each hands half of its groups of 8 columns to the other. exchanged: [2][groups][128 threads][4].
+template <class K, class Epilogue, class S, int Sums>
+__device__ __forceinline__ void finish_gated(const Epilogue& epilogue, S (&sums)[Sums], const Vectors& own,
+                                             S* exchanged, int group) {
+  namespace sm90 = tile::sm90;
+  constexpr int chunk = split_exchanged_groups(K::c), half = chunk / 2, of_group = 128 * 4, written = 1,
+                read = 2;  // named barriers
+  static_assert(K::groups % chunk == 0);
+  S* const at_thread = exchanged + static_cast<int>(threadIdx.x) % 128 * 4;
+  const bool of_gate = group == 1;
+  const int side = of_gate ? 1 : 0;
+  RIDGE_KEEP_LOOP
+  for (int p = 0; p < K::groups; p += chunk) {  // groups rotate through the first places: the code exists once
+    simt::vec<S, 4> kept[half], others[half];
+#pragma unroll
+    for (int g = 0; g < half; ++g) {
+      simt::vec<S, 4> sent;
+#pragma unroll
+      for (int v = 0; v < 4; ++v) {
+        const S first = sums[4 * g + v], second = sums[4 * (half + g) + v];
+        kept[g][v] = of_gate ? second : first, sent[v] = of_gate ? first : second;
+      }
+      simt::store(at_thread + (side * half + g) * of_group, sent);
+    }
+    sm90::named_barrier_sync<256>(written);
+#pragma unroll
+    for (int g = 0; g < half; ++g) others[g] = simt::load<4>(at_thread + ((1 - side) * half + g) * of_group);
+    sm90::named_barrier_sync<256>(read);
+    simt::vec<S, 4> x[half], gates[half];
+#pragma unroll
+    for (int g = 0; g < half; ++g) x[g] = of_gate ? others[g] : kept[g], gates[g] = of_gate ? kept[g] : others[g];
+    Vectors at = own;
+    const int skipped = p + (of_gate ? half : 0);
+    at.row += skipped * at.rows_apart, at.col += skipped * at.cols_apart;
+    if constexpr (requires { epilogue.many(x, at, gates); }) {
+      epilogue.many(x, at, gates);
+    } else {
+#pragma unroll
+      for (int g = 0; g < half; ++g)
+        if (const At one = at.at<4>(g); one.count > 0) epilogue(x[g], gates[g], one);
+    }
+#pragma unroll
+    for (int i = 0; i + 4 * chunk < Sums; ++i) sums[i] = sums[i + 4 * chunk];
+  }
+}
+
 // epilogue(A B)                     wide: [m, k], skinny: [n, k]; with swap_ab wide: [n, k], skinny: [m, k]
+// epilogue(A B, A G)                wide and gate: [n, k], skinny: [m, k]
 // SumsAlone: D is the sums, rounded to SplitKernel::Plain, in rows of whole vectors; an instance without the epilogue,
 // whose code would lie between what is executed (docs/decisions.md, 44).
 // Preconditions: cc 90; maps made with the boxes of SplitKernel; blocks of a cluster are neighbours in x.
@@ -190,7 +242,8 @@ template <class Policy, class T, Major MW, Major MN, class Epilogue, bool SumsAl
 __global__ void __launch_bounds__(SplitKernel<Policy, T, MW, MN>::threads, Policy::config.blocks_per_sm)
     gemm_split(const __grid_constant__ tile::sm90::TensorMap map_wide,
                const __grid_constant__ tile::sm90::TensorMap map_skinny, const __grid_constant__ SplitWork work,
-               const __grid_constant__ Epilogue epilogue) {
+               const __grid_constant__ Epilogue epilogue,
+               const __grid_constant__ std::conditional_t<Policy::config.gated, Gate, NoGate> gate) {
   namespace sm90 = tile::sm90;
   if constexpr (sm90::available) {
     using K = SplitKernel<Policy, T, MW, MN>;
@@ -203,7 +256,8 @@ __global__ void __launch_bounds__(SplitKernel<Policy, T, MW, MN>::threads, Polic
     const sm90::Pipeline<c.stages> pipeline{barriers, barriers + c.stages};
     auto *bulk_full = barriers + 2 * c.stages, *sums_full = bulk_full + c.stages;  // for others' sums
     const int group = sm90::warpgroup_index();
-    const unsigned split = sm90::cluster_size(), rank = sm90::cluster_rank();
+    constexpr bool may_split = max_split_of(c) > 1;
+    const unsigned split = may_split ? sm90::cluster_size() : 1, rank = may_split ? sm90::cluster_rank() : 0;
     // Consecutive tiles advance along the skinny operand, and share their reads of the wide one in the L2 cache.
     struct Tile {
       int wide_row, skinny_row, batch;
@@ -225,7 +279,12 @@ __global__ void __launch_bounds__(SplitKernel<Policy, T, MW, MN>::threads, Polic
       unsigned char* const to = shared + stage * wgmma_stage_bytes(c);
       const int k = (first + i) * c.bk, wide_batch = tile.batch * work.batch_of_wide;
       sm90::arrive_and_expect_tx(pipeline.full + stage, static_cast<unsigned>(work.stage_bytes));
-      load_operand<K::axis_wide, c.bm, false>(&map_wide, to, pipeline.full + stage, tile.wide_row, k, wide_batch, 0);
+      load_operand<K::axis_wide, split_wide(c), false>(&map_wide, to, pipeline.full + stage, tile.wide_row, k,
+                                                       wide_batch, 0);
+      if constexpr (K::c.gated)
+        load_operand<K::axis_wide, split_wide(c), false>(&gate.map, to + sm90::outer_offset(split_wide(c)),
+                                                         pipeline.full + stage, tile.wide_row, k,
+                                                         tile.batch * gate.batch, 0);
     };
     const auto load_skinny = [&](const Tile& tile, int i, int stage) {
       unsigned char* const to = shared + stage * wgmma_stage_bytes(c) + K::bytes_wide;
@@ -260,8 +319,10 @@ __global__ void __launch_bounds__(SplitKernel<Policy, T, MW, MN>::threads, Polic
       const int at_once = ::min(steps, c.stages);
       const Tile tile = tile_at(first_tile);
       if constexpr (MW == Major::k)
-        for (int i = 0; i < ::min(steps, work.hints.prefetch_steps); ++i)
+        for (int i = 0; i < ::min(steps, work.hints.prefetch_steps); ++i) {
           sm90::fetch(&map_wide, (first + i) * c.bk, tile.wide_row, tile.batch * work.batch_of_wide);
+          if constexpr (c.gated) sm90::fetch(&gate.map, (first + i) * c.bk, tile.wide_row, tile.batch * gate.batch);
+        }
       if (work.copied == Copied::none) {
         tile::grid_dependency_wait();
         for (; loaded < at_once; ++loaded) load_step(tile, loaded, one_tile);
@@ -320,9 +381,10 @@ __global__ void __launch_bounds__(SplitKernel<Policy, T, MW, MN>::threads, Polic
       // This thread's part: groups of 8 skinny columns, a share of which belongs to its block.
       const int share = 1 << work.share_log2, mine = static_cast<int>(rank) << work.share_log2;
       const bool owns = mine < K::groups;
-      const Vectors own = own_vectors(tile.wide_row + group * 64, tile.wide_row + work.wide_rows,
+      const Vectors own = own_vectors(tile.wide_row + (c.gated ? 0 : group * 64), tile.wide_row + work.wide_rows,
                                       tile.skinny_row + 8 * mine, share, tile.batch);
       constexpr int at_once = K::groups < 4 ? K::groups : 4;  // in the epilogue
+      constexpr int half = K::groups / 2;                     // the largest share, where there are two or more
       if constexpr (!SumsAlone && requires { epilogue.template prefetch<4, at_once>(own); })
         if (owns && !work.plain)
           for (int p = 0; p < share; p += at_once) epilogue.template prefetch<4, at_once>(from_vector(own, p));
@@ -394,7 +456,6 @@ __global__ void __launch_bounds__(SplitKernel<Policy, T, MW, MN>::threads, Polic
       Sum* const received =
           reinterpret_cast<Sum*>(shared + split_sums_at(c)) + (group * 128 + static_cast<int>(threadIdx.x) % 128) * 4;
       constexpr int of_group = consumers * 128 * 4;  // sums of a group in all of a block's threads
-      constexpr int half = K::groups / 2;            // the largest share, where there are two or more
       if (split > 1) {
 #pragma unroll
         for (int distance = half; distance > 0; distance /= 2)
@@ -445,6 +506,10 @@ __global__ void __launch_bounds__(SplitKernel<Policy, T, MW, MN>::threads, Polic
       if (split == 1)
 #pragma unroll
         for (int p = half; p < K::groups; ++p) transpose_group(p);
+      if constexpr (c.gated) {
+        finish_gated<K>(epilogue, sums, own, reinterpret_cast<Sum*>(shared + split_sums_at(c)), group);
+        continue;
+      }
       const std::int64_t first_of_d = tile.batch * work.plain_batch + own.row * work.plain_pitch + own.col,
                          step = own.rows_apart * work.plain_pitch + own.cols_apart;
       // Stores as Plain, or in the sums' type.
@@ -511,13 +576,13 @@ struct PlainD {
 
 // Launches the kernel with `split` blocks in a cluster. A tile has `wide_rows` rows of the wide operand: at most bm, a
 // multiple of four; all bm where that operand is not K-major.
-// gathered: the skinny operand, where MN is Major::none.
+// gathered: the skinny operand, where MN is Major::none. gate_operand: G, with Config::gated.
 // Precondition: split <= steps along k, and a power of two.
 template <class Policy, class T, Major MW, Major MN, class Epilogue>
 [[nodiscard]] static Status launch_split(const WgmmaOperand& wide, const WgmmaOperand& skinny, const PlainD& plain,
                                          const Shape& shape, bool swap_ab, int split, int wide_rows, Copied copied,
                                          SplitHints hints, const Epilogue& epilogue, int sms, Stream stream,
-                                         const Operand<T>& gathered = {}) {
+                                         const Operand<T>& gathered = {}, const WgmmaOperand& gate_operand = {}) {
   namespace sm90 = tile::sm90;
   using K = SplitKernel<Policy, T, MW, MN>;
   constexpr Config c = Policy::config;
@@ -527,10 +592,16 @@ template <class Policy, class T, Major MW, Major MN, class Epilogue>
   const int box_skinny =
       MN == Major::k ? static_cast<int>(std::min<std::int64_t>(K::box_skinny, rows_skinny)) : K::box_skinny;
   const int box_wide = MW == Major::k ? wide_rows : K::box_wide;
-  const int bytes_wide = MW == Major::k ? wide_rows * wgmma_line_bytes : K::bytes_wide,
+  const int bytes_wide = MW == Major::k ? (c.gated ? 2 : 1) * wide_rows * wgmma_line_bytes : K::bytes_wide,
             bytes_skinny = K::gathers ? 0 : K::bytes_skinny - (K::box_skinny - box_skinny) * wgmma_line_bytes;
   sm90::TensorMap map_wide, map_skinny{};
   RIDGE_TRY(make_operand_map<T>(&map_wide, wide, rows_wide, shape.k, shape.batch, MW, box_wide, K::fetch_wide));
+  std::conditional_t<c.gated, Gate, NoGate> gate{};
+  if constexpr (c.gated) {
+    gate.batch = gate_operand.batch_stride ? 1 : 0;
+    RIDGE_TRY(
+        make_operand_map<T>(&gate.map, gate_operand, rows_wide, shape.k, shape.batch, MW, box_wide, K::fetch_wide));
+  }
   if constexpr (!K::gathers)
     RIDGE_TRY(make_operand_map<T>(&map_skinny, skinny, rows_skinny, shape.k, shape.batch, MN, box_skinny));
   const Raster raster = raster_of(rows_wide, rows_skinny, wide_rows, c.bn);
@@ -568,9 +639,9 @@ template <class Policy, class T, Major MW, Major MN, class Epilogue>
                         .stream = stream.handle};
   const auto launch = [&]<bool SumsAlone>() {
     constexpr auto kernel = gemm_split<Policy, T, MW, MN, Epilogue, SumsAlone>;
-    return sm90::launch_dependent_clusters(at, split, kernel, map_wide, map_skinny, work, epilogue);
+    return sm90::launch_dependent_clusters(at, split, kernel, map_wide, map_skinny, work, epilogue, gate);
   };
-  if constexpr (has_tma_store<T>)
+  if constexpr (has_tma_store<T> && !c.gated)
     if (plain.d.data && plain.vectors && !plain.sums) return launch.template operator()<true>();
   return launch.template operator()<false>();
 }

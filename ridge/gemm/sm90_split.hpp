@@ -6,12 +6,14 @@
 namespace ridge::gemm_kernels {
 
 // Config::bm belongs to the operand on wgmma's M side, A or with swap-AB B, and bn to the other one. Each 64 rows have
-// a consumer warpgroup; one further warp is the producer.
+// a consumer warpgroup; one further warp is the producer. With Config::gated the wide operands are B and G: half of a
+// tile's bm rows belong to either.
+constexpr int split_wide(const Config& c) { return c.gated ? c.bm / 2 : c.bm; }
 constexpr int split_consumers(const Config& c) { return c.bm / 64; }
 // Skinny operands of 16 rows that TMA cannot load in wgmma's layout (Major::none): the producer warpgroup has three
 // more warps, which gather them.
 inline constexpr int split_gatherers = 3;
-constexpr bool split_gathers(const Config& c) { return c.bn == 16; }
+constexpr bool split_gathers(const Config& c) { return c.bn == 16 && !c.gated; }
 constexpr int split_threads(const Config& c, bool gathers) {
   return 128 * split_consumers(c) + 32 + (gathers ? split_gatherers * 32 : 0);
 }
@@ -28,6 +30,8 @@ constexpr bool skinny_is_k_major(const Config& c) { return c.bn < 64; }
 
 // Each block of a cluster sums a share of the tile's skinny columns: a power of two of groups of 8.
 inline constexpr int max_split = 8;  // blocks of a cluster, available on every device with clusters; a power of two
+// A gate's tiles are as many as multiprocessors by their rows alone, and their blocks need the memory for stages.
+constexpr int max_split_of(const Config& c) { return c.gated ? 1 : max_split; }
 constexpr int split_share_log2(const Config& c, int split) {
   int log2 = 0;
   while ((split * 8 << log2) < c.bn) ++log2;
@@ -38,8 +42,12 @@ constexpr int split_share_log2(const Config& c, int split) {
 constexpr int split_received_bytes(const Config& c, int split) {
   return (split - 1) * (c.bm * 8 * 4 << split_share_log2(c, split));
 }
-constexpr int split_sums_bytes(const Config& c) { return split_received_bytes(c, max_split); }
-constexpr bool split_sums_apart(const Config& c) { return c.bm * c.bn <= 64 * 128; }
+// With a gate: the groups of 8 columns that B's and G's warpgroups exchange at a time, half of them in either direction.
+constexpr int split_exchanged_groups(const Config& c) { return c.bn < 32 ? 2 : 4; }
+constexpr int split_sums_bytes(const Config& c) {
+  return c.gated ? split_exchanged_groups(c) * 128 * 16 : split_received_bytes(c, max_split);
+}
+constexpr bool split_sums_apart(const Config& c) { return c.gated || c.bm * c.bn <= 64 * 128; }
 constexpr int split_sums_at(const Config& c) { return split_sums_apart(c) ? c.stages * wgmma_stage_bytes(c) : 0; }
 constexpr int split_barriers_at(const Config& c) {
   return c.stages * wgmma_stage_bytes(c) + (split_sums_apart(c) ? split_sums_bytes(c) : 0);
@@ -68,16 +76,16 @@ inline int wide_rows(const Config& c, const GemmProblem& p, int sms, int split, 
   const std::int64_t rows = swap_ab ? p.n : p.m, skinny = swap_ab ? p.m : p.n;
   const std::int64_t at_a_time = clusters_at_a_time(sms, split);
   const bool along_k = (swap_ab ? major_of_b(p) : major_of_a(p)) != Major::outer || size_of(p.dtype) != 2;
-  if (skinny > c.bn || skinny == 0 || p.batch == 0 || rows == 0 || !along_k) return c.bm;
+  if (skinny > c.bn || skinny == 0 || p.batch == 0 || rows == 0 || !along_k) return split_wide(c);
   // The fewest rows on the fullest multiprocessor. Between a cluster's consecutive tiles there is a gap.
-  const std::int64_t fewest = ceil_div(ceil_div(rows, c.bm) * p.batch, at_a_time),
+  const std::int64_t fewest = ceil_div(ceil_div(rows, split_wide(c)) * p.batch, at_a_time),
                      further = split > 1 ? 0 : 2;  // tiles beyond the fewest that it may have
-  std::int64_t least = 0, best = c.bm;
+  std::int64_t least = 0, best = split_wide(c);
   for (std::int64_t tiles = fewest; tiles <= fewest + further; ++tiles) {
     const std::int64_t of_matrix = at_a_time * tiles / p.batch;
     if (of_matrix == 0) continue;
     const std::int64_t even = ceil_div(ceil_div(rows, of_matrix), step) * step;
-    if (even <= c.bm && (least == 0 || tiles * even < least)) least = tiles * even, best = even;
+    if (even <= split_wide(c) && (least == 0 || tiles * even < least)) least = tiles * even, best = even;
   }
   return static_cast<int>(best);
 }
@@ -86,7 +94,7 @@ inline int wide_rows(const Config& c, const GemmProblem& p, int sms, int split, 
 // product's own warps instead of being copied: of any length along k where the copy engine loads it unchanged; else
 // only a short one, since the kernel would wait for the threads' loads in many steps.
 inline Repack repack_of(const Config& c, const GemmProblem& p, bool swap_ab) {
-  const bool wide_k = size_of(p.dtype) != 2, skinny_k = wide_k || skinny_is_k_major(c);
+  const bool wide_k = c.gated || size_of(p.dtype) != 2, skinny_k = wide_k || skinny_is_k_major(c);
   const auto along_k_if = [](bool only) { return only ? Major::k : Major::none; };
   const auto gathered = [&](const Repacked& to, const Given& o) {
     constexpr std::int64_t most_loaded = 1024;
@@ -102,6 +110,7 @@ inline Repack repack_of(const Config& c, const GemmProblem& p, bool swap_ab) {
   if (swap_ab) r.a = gathered(r.a, given_a(p));
   r.b = repacked(p, given_b(p), along_k_if(swap_ab ? wide_k : skinny_k), r.a.bytes);
   if (!swap_ab) r.b = gathered(r.b, given_b(p));
+  if (p.gate_layout) r.gate = repacked(p, given_gate(p), Major::k, r.a.bytes + r.b.bytes);
   return r;
 }
 inline bool gathers_skinny(const Repack& reads, bool swap_ab) {
@@ -116,7 +125,8 @@ inline std::string fits(const Variant& row, const GemmProblem& p, const DeviceIn
   if (std::string why = roofline::refuse_all_but_hopper(device); !why.empty()) return why;
   if (std::string why = refuse_launch(c, p, split_smem_bytes(c), device); !why.empty()) return why;
   if (std::string why = refuse_sizes(p); !why.empty()) return why;
-  const int side = std::min(c.bm, c.bn);  // of a square within every tile, in either orientation
+  if (c.gated && !is_wider_across(p)) return "B and G are its wide operands, and D is not wider than high";
+  const int side = std::min(split_wide(c), c.bn);  // of a square within every tile, in either orientation
   return refuse_batch(p, raster_of(p.m, p.n, side, side).tiles() * max_split, repack_of(c, p, is_wider_across(p)));
 }
 
@@ -127,7 +137,7 @@ inline Footprint footprint(const Variant& row, const GemmProblem& p, const Devic
   const Repack reads = repack_of(c, p, way.swap_ab);
   const std::int64_t of_matrix = has_no_rows(p) ? 0 : tiles_of(c, p);
   const bool gathers = of_matrix > 0 && gathers_skinny(reads, way.swap_ab);
-  const int rows = of_matrix > 0 ? wide_rows(c, p, device.sms, way.split, way.swap_ab) : c.bm,
+  const int rows = of_matrix > 0 ? wide_rows(c, p, device.sms, way.split, way.swap_ab) : split_wide(c),
             threads = split_threads(c, gathers);
   const std::int64_t tiles =
       of_matrix == 0 ? 0 : raster_of(way.swap_ab ? p.n : p.m, way.swap_ab ? p.m : p.n, rows, c.bn).tiles() * p.batch;
@@ -156,6 +166,9 @@ inline constexpr double sums_in_stages = 0.25;      // share of that rate where 
 inline constexpr double finish_clocks = 0.35;       // per element of D in the epilogue; and where another tile
 inline constexpr double next_tile_clocks = 1;       // of the block follows. Measured on an H100 with short k.
 inline constexpr double cluster_clocks = 300;       // a cluster's blocks start, and wait for each other at the end
+// Of code that is executed for the first time, beyond what other families' tiles take: of the sums' way to D, and of an
+// epilogue with more than the sums, for which the consumers wait after their products. us; H200.
+inline constexpr double cold_sums_us = 1.2, cold_epilogue_us = 2.3, cold_columns_us = 0.05;
 
 inline Clocks clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& device, const Arrangement& way) {
   const int rows = wide_rows(c, p, device.sms, way.split, way.swap_ab);
@@ -171,12 +184,13 @@ inline Clocks clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo&
                waves = std::ceil(tiles / (at_a_time * resident)), ends = stay ? 1 : waves;
   const double steps = static_cast<double>(ceil_div(ceil_div(products(p), c.bk), way.split));
   const double elements = static_cast<double>(c.bm) * c.bn;
-  const double lines = split_consumers(c) * (64 + c.bn) + rows + c.bn;
+  const int wide_operands = c.gated ? 2 : 1;
+  const double lines = split_consumers(c) * (64 + c.bn) + wide_operands * rows + c.bn;
   const auto copied_of = [&](const GemmOperand& o, const Repacked& read, int of) {
     return read.major == Major::none ? 0 : of * clocks_of_line(o, read);  // threads gather it
   };
-  const double copied =
-      copied_of(*p.a, reads.a, way.swap_ab ? c.bn : rows) + copied_of(*p.b, reads.b, way.swap_ab ? rows : c.bn);
+  const double copied = copied_of(*p.a, reads.a, way.swap_ab ? c.bn : rows) +
+                        copied_of(*p.b, reads.b, way.swap_ab ? wide_operands * rows : c.bn);
   const double per_clock = tensor_products_per_clock(p.dtype, device);
   // Tiles that read the wide operand again for each skinny tile, on nearly all multiprocessors. Of tiles that share
   // their sums, measured with 16-bit types alone.
@@ -212,9 +226,11 @@ inline Clocks clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo&
   // With few rows the first loads start before the previous kernel ends (sm90_split.cuh).
   const bool early = c.bn <= 64 && skinny == 1 && !reads.needed();
   clocks.start = (early ? ends - 1 : ends) * tile_start_clocks;
-  clocks.finish = ends * finish + between_tiles;
+  const bool plain = addends(p) == 0 && p.scalars.activation == Activation::none && !p.gate;
+  const double cold = (plain ? cold_sums_us : cold_epilogue_us + cold_columns_us * c.bn) * device.clock_ghz * 1e3;
+  clocks.finish = ends * finish + between_tiles + cold;
   clocks.memory = loaded - work;
-  clocks.total = loaded + clocks.start + ends * finish;
+  clocks.total = loaded + clocks.start + ends * finish + cold;
   return clocks;
 }
 
@@ -222,7 +238,7 @@ inline Clocks clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo&
 inline Arrangement arrange(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   Arrangement best;
-  for (int split = 1; split <= max_split && split <= ceil_div(products(p), c.bk); split *= 2) {
+  for (int split = 1; split <= max_split_of(c) && split <= ceil_div(products(p), c.bk); split *= 2) {
     Arrangement way{split, is_wider_across(p)};
     way.clocks = clocks_of(c, p, device, way);
     if (best.clocks.total == 0 || way.clocks.total < best.clocks.total) best = way;

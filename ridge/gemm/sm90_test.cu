@@ -281,7 +281,8 @@ void check_split(int m, int n, int of_k, bool by_epilogue, int batch = 1, int wi
     Matrices<T> x = major == Major::k ? Matrices<T>(batch, rows, of_k) : Matrices<T>(batch, of_k, rows);
     return x.randomise(bits);
   };
-  Matrices<T> a = operand(MA, m), b = operand(MB, n), bias(1, 1, n), d(batch, m, n, 77);
+  constexpr bool has_gate = Policy<I>::config.gated;
+  Matrices<T> a = operand(MA, m), b = operand(MB, n), gate = operand(MB, n), bias(1, 1, n), d(batch, m, n, 77);
   bias.randomise(bits);
   StandardEpilogue<float> epilogue{};
   epilogue.alpha = 2, epilogue.scale = 1;
@@ -294,8 +295,8 @@ void check_split(int m, int n, int of_k, bool by_epilogue, int batch = 1, int wi
   const Status status = launch_split<Policy<I>, T, wide, skinny>(
       SwapAB ? b.operand() : a.operand(), few.operand(),
       PlainD{.d = by_epilogue ? WgmmaOperand{} : d.operand(), .vectors = n % 8 == 0}, {m, n, of_k, batch}, SwapAB, 1,
-      wide_rows ? wide_rows : Policy<I>::config.bm, Copied::none, SplitHints{2, 1}, epilogue, few_sms, {},
-      Operand<T>{few.data.data(), 1, few.pitch, few.batch_stride()});
+      wide_rows ? wide_rows : split_wide(Policy<I>::config), Copied::none, SplitHints{2, 1}, epilogue, few_sms, {},
+      Operand<T>{few.data.data(), 1, few.pitch, few.batch_stride()}, gate.operand());
   ASSERT_TRUE(status.ok()) << status.message();
   const auto element = [](Matrices<T>& x, Major major, int of, int row, int along) {
     return double{major == Major::k ? x.get(of, row, along) : x.get(of, along, row)};
@@ -303,10 +304,18 @@ void check_split(int m, int n, int of_k, bool by_epilogue, int batch = 1, int wi
   for (int of = 0; of < batch; ++of)
     for (int i = 0; i < m; ++i)
       for (int j = 0; j < d.pitch; ++j) {
-        double want = j < n ? 0 : 77;
-        for (int along = 0; j < n && along < of_k; ++along)
-          want += element(a, MA, of, i, along) * element(b, MB, of, j, along);
-        if (by_epilogue && j < n) want = 2 * want + double{bias.get(0, 0, j)};
+        const auto product = [&](Matrices<T>& by) {
+          double sum = 0;
+          for (int along = 0; along < of_k; ++along)
+            sum += element(a, MA, of, i, along) * element(by, MB, of, j, along);
+          return sum;
+        };
+        double want = 77;
+        if (j < n) {
+          want = product(b);
+          if (by_epilogue) want = 2 * want + double{bias.get(0, 0, j)};
+          if (has_gate) want *= 2 * product(gate);
+        }
         ASSERT_EQ(double{d.get(of, i, j)}, double{static_cast<float>(T(static_cast<float>(want)))})
             << of << " " << i << " " << j;
       }
@@ -343,6 +352,15 @@ TEST(GemmOnHopper, TilesOfFewerRowsAreEven) {
     check_split<narrow_16, half, k, k, true>(13, 136, 200, by_epilogue, 2, 24);
     check_split<narrow_64, half, k, outer, true>(72, 133, 72, by_epilogue, 1, 52);
   }
+}
+// Whole tiles and such of fewer rows, several of them for a block, several along A, and a batch.
+TEST(GemmOnHopper, FewRowsWithAGate) {
+  constexpr int gate_16 = row_named("gate_narrow_16"), gate_64 = row_named("gate_narrow_64");
+  check_split<gate_16, half, k, k, true>(13, 136, 200, true);
+  check_split<gate_16, bfloat16, k, k, true>(35, 200, 64 * 6, true, 2);
+  check_split<gate_16, half, k, k, true>(1, 131, 72, true, 1, 40);
+  check_split<gate_64, half, k, k, true>(64, 130, 72, true);
+  check_split<gate_64, bfloat16, k, k, true>(72, 133, 264, true, 1, 52);
 }
 TEST(GemmOnHopper, TwoWarpgroupsHaveHalfOfATileEach) {
   for (const bool by_epilogue : {false, true}) {

@@ -203,6 +203,10 @@ template <bool Gated> struct MatrixLoader {
   }
 };
 
+// Whether an epilogue computes by ColumnEpilogue and stores a warp's rows itself: it says which column of the bias a
+// column has, and its rows_at<N>() is a store, and an addend, of store_columns_in_loop().
+template <class Epilogue> inline constexpr bool stores_rows = requires { requires Epilogue::stores_rows; };
+
 // epilogue(A B), or epilogue(A B, A G)          a: [m, k]  b, gate: [n, k]  d, addend: [m, n], as their maps say
 // With Config::grouped, for each group g of a's rows: epilogue(A_g B_g), b: [groups, n, k]. By: how D is stored.
 // Preconditions: cc 90; the maps have the boxes of WgmmaKernel, d's 16 rows and the addend's addend_rows; the grid is
@@ -317,7 +321,10 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
         DirectStore<Sum>{
             static_cast<Sum*>(work.d) + to.batch * work.batch_stride, work.pitch, to.row, to.col, work.m, work.n}
             .store_all(sums);
-      else if constexpr (K::c.gated)
+      else if constexpr (stores_rows<Epilogue>) {
+        const auto rows = epilogue.template rows_at<c.bn>(to.staging, to.row, to.col, place.end, work.n);
+        store_columns_in_loop<Out, c.bn>(sums, by_columns, bias_of(consumer), rows, rows);
+      } else if constexpr (K::c.gated)
         store_gated_by_epilogue(sums, epilogue, place.end, work.n, to.row, to.col, place.batch);
       else store_by_epilogue<c.bn>(sums, epilogue, to.staging, place.end, work.n, to.row, to.col, place.batch);
     };
@@ -326,8 +333,10 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
       float* bias = bias_of(consumer);
       RIDGE_KEEP_LOOP
       for (int i = threadIdx.x % 128; i < K::columns; i += 128) {
-        const At at{place.batch, 0, place.col + i, 1};
-        bias[i] = by_columns.bias.data && at.col < work.n ? load_row<1, float>(by_columns.bias, at)[0] : 0;
+        At at{place.batch, 0, place.col + i, 1};
+        const bool is_there = by_columns.bias.data && at.col < work.n;
+        if constexpr (stores_rows<Epilogue>) at.col = epilogue.bias_column(static_cast<unsigned>(at.col));
+        bias[i] = is_there ? load_row<1, float>(by_columns.bias, at)[0] : 0;
       }
     };
 

@@ -63,7 +63,7 @@ TEST(GemmConfig, EachColumnOfASplitTileIsAddedUpByOneBlock) {
   for (const auto& row : variants) {
     const Config& c = row.config;
     if (c.family != Family::wgmma_split) continue;
-    for (int split = 1; split <= max_split; split *= 2) {
+    for (int split = 1; split <= max_split_of(c); split *= 2) {
       const int share = 8 << split_share_log2(c, split);
       EXPECT_EQ(c.bn % share, 0) << row.name << " " << split;
       EXPECT_LE(c.bn / share, split) << row.name << " " << split;  // every share has an owner

@@ -28,7 +28,7 @@ inline void case_adjust(const check::Case& c, std::vector<check::HostTensor>& in
 
 // Tolerance. u is the roundoff of the computation type (float32, or float64 for f64). A sum of k products, each rounded
 // or fused, in any order, errs by at most (k + 1) u of the products' absolute sum. alpha, beta c and bias add 3
-// roundings of the whole. An activation amplifies an error by at most 1.13 (the slope of gelu), and itself errs by 8
+// roundings of the whole. An activation amplifies an error by at most its slope, and itself errs by 8
 // operations of one unit around an exponential of its argument (as derived in elementwise/cases.hpp). Then one rounding
 // to y's type. Underflows on the way are lost entirely.
 //
@@ -66,7 +66,8 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
                                     : act == Activation::gelu_tanh
                                         ? 6.4L * size_of_sum * (1 + 0.045L * size_of_sum * size_of_sum)
                                         : size_of_sum;
-      error = 1.13L * error + (8 + std::min(amplified, 1000.0L)) * 4 * u * std::fabs(value) + 8 * least +
+      error = check::activation_slope(name(act)) * error +
+              (8 + std::min(amplified, 1000.0L)) * 4 * u * std::fabs(value) + 8 * least +
               check::lost_below_normal(name(act), sum, c.dtype == f64 ? 0x1p-1022L : 0x1p-126L);
     }
     double want = static_cast<double>(value), tolerance = 0;
@@ -116,7 +117,8 @@ inline check::CaseBook book() {
     for (const char* type : {"f32", "bf16"})
       both(std::string(type) + ":m=72,k=88:fill=ints:epilogue=bias:beta=2:place=" + place);
   // Each part of the epilogue alone and together; after one kernel and after two.
-  for (const char* epilogue : {"bias", "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "bias+gelu"})
+  for (const char* epilogue :
+       {"bias", "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "relu6", "hardswish", "hardsigmoid", "bias+gelu"})
     for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":m=70,k=24:alpha=0.5:epilogue=" + epilogue);
   for (const char* activation : {"silu", "gelu_tanh", "gelu"})  // the factor of each sum is subnormal
     test(std::string("bf16:m=40,k=1:fill=alternating,9:epilogue=") + activation);

@@ -45,9 +45,9 @@ inline Result<Request> request_of(const Options& options, std::size_t given = 0)
     if (part == "bias" && !r.bias) r.bias = true;
     else if (activation && r.scalars.activation == Activation::none) r.scalars.activation = *activation;
     else
-      return Status::invalid(
-          "gemv", "epilogue", "'" + std::string(options.text("epilogue")) + "'",
-          "made of bias and one of relu, gelu, gelu_tanh, silu and sigmoid, each at most once and joined by +");
+      return Status::invalid("gemv", "epilogue", "'" + std::string(options.text("epilogue")) + "'",
+                             "made of bias and one of relu, gelu, gelu_tanh, silu, sigmoid, relu6, hardswish and "
+                             "hardsigmoid, each at most once and joined by +");
   }
   r.ignores_c = !r.has_c() && options.has("beta") && given == r.inputs().size() + 1;
   return r;

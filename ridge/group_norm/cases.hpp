@@ -134,7 +134,7 @@ struct WantedTensor {
   }
 };
 
-// An activation of z, as conv/cases.hpp derives its errors: slopes are at most 1.13, and it errs itself by 8 operations
+// An activation of z, as conv/cases.hpp derives its errors: an error grows by its slope, and it errs itself by 8 operations
 // of one unit around an exponential of its argument. gelu of 16 bits may come from a polynomial, whose error
 // tile/quick_activation.cuh gives.
 inline Wanted activated(DType dtype, Activation activation, double z, double error) {
@@ -145,7 +145,8 @@ inline Wanted activated(DType dtype, Activation activation, double z, double err
   const double amplified = activation == Activation::gelu        ? a * a
                            : activation == Activation::gelu_tanh ? 6.4 * a * (1 + 0.045 * a * a)
                                                                  : a;
-  error = 1.13 * error + (8 + std::min(amplified, 1000.0)) * 4 * u * std::fabs(value) + 8 * 0x1p-149 +
+  error = static_cast<double>(check::activation_slope(name(activation))) * error +
+          (8 + std::min(amplified, 1000.0)) * 4 * u * std::fabs(value) + 8 * 0x1p-149 +
           static_cast<double>(check::lost_below_normal(name(activation), z, least_normal));
   if (activation == Activation::gelu && dtype != f32)
     error += std::fabs(value - std::max(z, 0.0)) * (dtype == f16 ? 0x1p-16
@@ -357,7 +358,7 @@ inline check::CaseBook book() {
         for (const std::string& size : {planes, pixels}) test(type + size + direction + ":place=" + place);
       for (const char* fill : {"nan", "inf", "denormal", "ones", "constant,-100"})
         for (const std::string& size : {planes, vectors}) test(type + size + direction + ":fill=" + fill);
-      for (const char* activation : {"relu", "gelu", "gelu_tanh", "silu", "sigmoid"})
+      for (const char* activation : {"relu", "gelu", "gelu_tanh", "silu", "sigmoid", "hardswish"})
         for (const std::string& size : {planes, pixels, vectors})
           test(type + size + direction + ":activation=" + activation);
       for (const std::string& size : {planes, pixels}) test(type + size + direction + ":eps=0.5");

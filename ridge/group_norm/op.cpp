@@ -94,7 +94,7 @@ static OpInfo make_info() {
           .dtypes = {f32, f16, bf16},
           .options = {{"groups", "integer", "that x's channels are in", {}, true},
                       {"eps", "number", "added inside the root", "1e-5"},
-                      {"activation", "none|relu|gelu|gelu_tanh|silu|sigmoid", "", "none"},
+                      {"activation", "none|relu|gelu|gelu_tanh|silu|sigmoid|relu6|hardswish|hardsigmoid", "", "none"},
                       {"layout", "nchw|nhwc", "where x has its channels", "nchw"},
                       {"backward", "0|1", "takes dy, x, [gamma], [beta] and gives dx, [dgamma], [dbeta]", "0"}},
           .variants = variant_infos(variants, [](const Variant& row) { return family_of(row).lesson(row); }),

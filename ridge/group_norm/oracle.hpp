@@ -48,6 +48,9 @@ inline long double slope_oracle(Activation f, long double x) {
       const long double twice = 2 * std::sqrt(2 / pi_v<long double>), u = twice * (x + 0.044715L * x * x * x);
       return logistic(u) + x * of_logistic(u) * twice * (1 + 3 * 0.044715L * x * x);
     }
+    case Activation::relu6: return std::isnan(x) ? x : x > 0 && x < 6 ? 1 : 0;
+    case Activation::hardswish: return x <= -3 ? 0 : x > 3 ? 1 : x / 3 + 0.5L;
+    case Activation::hardsigmoid: return std::isnan(x) ? x : x > -3 && x < 3 ? 1 / 6.0L : 0;
     case Activation::none: break;
   }
   return 1;

@@ -39,7 +39,7 @@ template <class F> constexpr bool holds_for_all(const GroupNormProblem& p, F&& f
 // Instructions of an activation for each element: of 16 bits as tile/quick_activation.cuh counts them, of 32 bits about
 // as many as expf, erfcf and divisions have.
 inline double activation_instructions(const GroupNormProblem& p) {
-  constexpr double narrow[] = {0, 1, 12, 8, 6, 4}, wide[] = {0, 1, 45, 25, 20, 18};
+  constexpr double narrow[] = {0, 1, 12, 8, 6, 4, 4, 8, 6}, wide[] = {0, 1, 45, 25, 20, 18, 4, 8, 6};
   static_assert(std::size(narrow) == activation_count && std::size(wide) == activation_count);
   const auto activation = static_cast<int>(p.options.activation);
   return size_of(p.dtype) == 2 ? narrow[activation] : wide[activation];

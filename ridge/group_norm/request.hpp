@@ -44,7 +44,7 @@ inline Result<Request> request_of(const Options& options) {
   const auto parsed = parse_activation(activation);
   if (!parsed)
     return Status::invalid(op, "activation", "'" + std::string(activation) + "'",
-                           "one of none relu gelu gelu_tanh silu sigmoid");
+                           "one of none relu gelu gelu_tanh silu sigmoid relu6 hardswish hardsigmoid");
   r.options.activation = *parsed;
   return r;
 }

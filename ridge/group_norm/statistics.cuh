@@ -176,6 +176,10 @@ __device__ __forceinline__ void times_slope(Activation activation, const float (
         const float slope_of_u = two_sqrt_2_over_pi * (1 + 3 * cubic * x * x);
         return gate.slope == 0 ? gate.value : fmaf(x * gate.slope, slope_of_u, gate.value);
       });
+    case Activation::relu6: return each([](float x) { return x > 0 && x < 6 ? 1.0f : x == x ? 0.0f : x; });
+    case Activation::hardswish:
+      return each([](float x) { return x <= -3 ? 0.0f : x > 3 ? 1.0f : fmaf(x, 1.0f / 3, 0.5f); });
+    case Activation::hardsigmoid: return each([](float x) { return x > -3 && x < 3 ? 1.0f / 6 : x == x ? 0.0f : x; });
     case Activation::none: return;
   }
 }

@@ -23,6 +23,9 @@ __device__ __forceinline__ void activate_all_quickly(Activation activation, floa
     case Activation::gelu_tanh: return each([](float y) { return quick_gelu_tanh(y); });
     case Activation::silu: return each([](float y) { return quick_silu(y); });
     case Activation::sigmoid: return each([](float y) { return quick_logistic(y); });
+    case Activation::relu6: return each([](float y) { return relu6(y); });
+    case Activation::hardswish: return each([](float y) { return hardswish(y); });
+    case Activation::hardsigmoid: return each([](float y) { return hardsigmoid(y); });
     case Activation::none: return;
   }
 }
@@ -47,6 +50,9 @@ template <class T, int N> __device__ __forceinline__ void activate_by_fours(Acti
     case Activation::gelu_tanh: return all.template operator()<Activation::gelu_tanh>();
     case Activation::silu: return all.template operator()<Activation::silu>();
     case Activation::sigmoid: return all.template operator()<Activation::sigmoid>();
+    case Activation::relu6: return all.template operator()<Activation::relu6>();
+    case Activation::hardswish: return all.template operator()<Activation::hardswish>();
+    case Activation::hardsigmoid: return all.template operator()<Activation::hardsigmoid>();
     case Activation::none: return;
   }
 }

@@ -30,6 +30,19 @@ __device__ __forceinline__ double complementary_error_function(double x) { retur
 // Written so that NaN, which compares false, passes through.
 template <class X> __device__ __forceinline__ X relu(X x) { return x < X(0) ? X(0) : x; }
 
+// min(max(x, 0), 6), written likewise.
+template <class X> __device__ __forceinline__ X relu6(X x) {
+  const X y = relu(x);
+  return y > X(6) ? X(6) : y;
+}
+// relu6(x + 3) / 6
+template <class X> __device__ __forceinline__ X hardsigmoid(X x) { return relu6(x + X(3)) * X(1.0 / 6); }
+// x relu6(x + 3) / 6. x = -inf: the limit is 0.
+template <class X> __device__ __forceinline__ X hardswish(X x) {
+  const X gate = hardsigmoid(x);
+  return gate == X(0) ? X(0) : x * gate;
+}
+
 // erfc for results of 16 bits: W. J. Cody's form as Numerical Recipes has it (erfcc), relative
 // error 1.2e-7 and that of the exponential. Half the instructions of erfcf.
 __device__ __forceinline__ float quick_erfc(float x) {
@@ -78,6 +91,9 @@ template <class T, class X> __device__ __forceinline__ X activate(Activation act
     case Activation::gelu_tanh: return gelu_tanh<T>(x);
     case Activation::silu: return silu<T>(x);
     case Activation::sigmoid: return logistic<T>(x);
+    case Activation::relu6: return relu6(x);
+    case Activation::hardswish: return hardswish(x);
+    case Activation::hardsigmoid: return hardsigmoid(x);
     case Activation::none: break;
   }
   return x;

@@ -436,6 +436,9 @@ _ACTIVATIONS = {
     "gelu": lambda g, x: torch.ops.aten.gelu_backward(g, x),
     "gelu_tanh": lambda g, x: torch.ops.aten.gelu_backward(g, x, approximate="tanh"),
     "silu": lambda g, x: torch.ops.aten.silu_backward(g, x),
+    "relu6": lambda g, x: torch.ops.aten.hardtanh_backward(g, x, 0, 6),
+    "hardswish": lambda g, x: torch.ops.aten.hardswish_backward(g, x),
+    "hardsigmoid": lambda g, x: torch.ops.aten.hardsigmoid_backward(g, x),
 }
 
 

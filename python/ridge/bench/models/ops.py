@@ -14,8 +14,6 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 import ridge.torch
 from ridge.bench.peers.table import ACTIVATIONS
 
-_NOT_FUSED = {"hardswish": F.hardswish, "hardsigmoid": F.hardsigmoid}  # activations that none of Ridge's operators has
-_ANY = ACTIVATIONS | _NOT_FUSED
 _NMS_ROUNDS = 8
 
 
@@ -27,7 +25,7 @@ class Torch:
     def linear(self, x, w, bias=None, activation=None, residual=None):
         """act(x w^T + bias) + residual."""
         y = F.linear(x, w, bias)
-        y = _ANY[activation](y) if activation else y
+        y = ACTIVATIONS[activation](y) if activation else y
         return y if residual is None else y + residual
 
     def gated(self, x, w, activation, bias=None):
@@ -165,7 +163,7 @@ class Torch:
         a group]; stride and pad are numbers, or (of h, of w)."""
         y = F.conv2d(x.permute(0, 3, 1, 2), w.permute(0, 3, 1, 2), bias, stride, pad, 1, groups).permute(0, 2, 3, 1)
         y = y if residual is None else y + residual
-        y = _ANY[activation](y) if activation else y
+        y = ACTIVATIONS[activation](y) if activation else y
         return y if added is None else y + added
 
     def conv_transpose2d(self, x, w, bias, stride):
@@ -258,13 +256,9 @@ class Flex(Torch):
 
 class Ridge(Torch):
     """Ridge's operators, with what they fuse. Where Ridge has none, the method is Torch's: softcap of logits and the
-    cross entropy, the elementwise rest of modulation, and activations that are not fused. Gradients are on where a model
-    is trained, and only there."""
+    cross entropy, and the elementwise rest of modulation. Gradients are on where a model is trained, and only there."""
 
     def linear(self, x, w, bias=None, activation=None, residual=None):
-        if activation in _NOT_FUSED:
-            y = _NOT_FUSED[activation](ridge.torch.linear(x, w, bias))
-            return y if residual is None else y + residual
         return ridge.torch.linear(x, w, bias, residual, activation=activation)
 
     def gated(self, x, w, activation, bias=None):
@@ -345,9 +339,6 @@ class Ridge(Torch):
         return found[0] if isinstance(found, list) else found
 
     def conv2d(self, x, w, bias, stride=1, pad=0, activation=None, residual=None, groups=1, added=None):
-        if activation in _NOT_FUSED:
-            y = _NOT_FUSED[activation](self.conv2d(x, w, bias, stride, pad, None, residual, groups))
-            return y if added is None else y + added
         before, after = ("residual" if one is not None else "" for one in (residual, added))
         return ridge.torch.conv2d(
             x,

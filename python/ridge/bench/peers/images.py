@@ -1,4 +1,4 @@
-"""Planes of images, filters and boxes."""
+"""Planes of images, sequences by channels, and boxes."""
 
 import math
 
@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from ridge.bench.gradient import Gradient
-from ridge.bench.peers.table import ACTIVATIONS, add, epilogue, is_backward, typed
+from ridge.bench.peers.table import ACTIVATIONS, add, is_backward, typed
 from ridge.torch.library import DTYPES
 
 # ---- planes ----------------------------------------------------------------------------------------------------------
@@ -316,117 +316,8 @@ add(
     ),
 )
 
-# ---- convolutions ----------------------------------------------------------------------------------------------------
 
-
-def _conv2d_sizes(case):
-    """Of x, w and y, as they are stored."""
-    n, c, h, w, k, r = (case[key] for key in "nchwkr")
-    s = case.get("s", r)
-    pads, (stride_h, stride_w), (tall, broad) = _conv2d_padding(case), pair(case, "stride", 1), pair(case, "dilation", 1)
-    oh = (h + sum(pads[2:]) - (r - 1) * tall - 1) // stride_h + 1
-    ow = (w + sum(pads[:2]) - (s - 1) * broad - 1) // stride_w + 1
-    of_group = c // int(case.option("groups", 1))
-    if case.option("layout") == "nhwc":
-        return (n, h, w, c), (k, r, s, of_group), (n, oh, ow, k)
-    return (n, c, h, w), (k, of_group, r, s), (n, k, oh, ow)
-
-
-def _conv2d_padding(case):
-    """Left, right, top, bottom, which is the order of F.pad."""
-    top, left, bottom, right = sides(case)
-    return [left, right, top, bottom]
-
-
-def _conv2d_inputs(case, make):
-    parts, _ = epilogue(case)
-    x, w, y = _conv2d_sizes(case)
-    tensors = [make(*y)] if is_backward(case) else []
-    tensors += [make(*x), make(*w)]
-    if "bias" in parts:
-        tensors.append(make(case["k"]))
-    if "residual" in parts:
-        tensors.append(make(*y))
-    return tensors
-
-
-def _conv2d_settings(case):
-    """cuDNN chooses by measuring, and float32 is float32 unless the case names TF32."""
-    torch.backends.cudnn.benchmark = True
-    torch.backends.cudnn.allow_tf32 = case.option("math") == "tf32"
-    left, right, top, bottom = pads = _conv2d_padding(case)
-    more = {"stride": pair(case, "stride", 1), "dilation": pair(case, "dilation", 1)}
-    more["groups"] = int(case.option("groups", 1))
-    if left != right or top != bottom:
-        return pads, {**more, "padding": [0, 0]}
-    return None, {**more, "padding": [top, left]}
-
-
-def _conv2d(case):
-    """The convolution by cuDNN, bias with it, and what else there is after it one by one."""
-    parts, activation = epilogue(case)
-    pads, settings = _conv2d_settings(case)
-    last = case.option("layout") == "nhwc"
-
-    def forward(x, w, *rest):
-        rest = list(rest)
-        x, w = (t.permute(0, 3, 1, 2) if last else t for t in (x, w))
-        y = F.conv2d(F.pad(x, pads) if pads else x, w, rest.pop(0) if "bias" in parts else None, **settings)
-        y = y.permute(0, 2, 3, 1) if last else y
-        for part in parts:  # in their order
-            y = ACTIVATIONS[activation](y) if part == activation else y + rest.pop(0) if part == "residual" else y
-        return y
-
-    return Gradient(forward) if is_backward(case) else forward
-
-
-def _cudnn_fused(case):
-    """What cuDNN fuses: relu after the bias, with or without a residual before it."""
-    parts, _ = epilogue(case)
-    pads, settings = _conv2d_settings(case)
-    if parts not in (["bias", "relu"], ["bias", "residual", "relu"]) or pads or is_backward(case):
-        raise NotImplementedError("not an epilogue of cuDNN's")
-    last = case.option("layout") == "nhwc"
-    order = (settings["stride"], settings["padding"], settings["dilation"], settings["groups"])
-
-    def peer(x, w, bias, residual=None):
-        x, w, z = (t.permute(0, 3, 1, 2) if last and t is not None else t for t in (x, w, residual))
-        if z is None:
-            y = torch.cudnn_convolution_relu(x, w, bias, *order)
-        else:
-            y = torch.cudnn_convolution_add_relu(x, w, z, 1.0, bias, *order)
-        return y.permute(0, 2, 3, 1) if last else y
-
-    return peer
-
-
-_CONV2D = (
-    "n=32,c=64,h=56,w=56,k=64,r=3:pad=1 n=32,c=256,h=14,w=14,k=256,r=3:pad=1 n=64,c=512,h=28,w=28,k=512,r=3:pad=1 "
-    "n=32,c=3,h=224,w=224,k=64,r=7:stride=2:pad=3 n=32,c=1024,h=14,w=14,k=256,r=1"
-).split()
-_CONV2D_FEW = (
-    "n=1,c=6,h=768,w=512,k=6,r=6 n=1,c=3,h=1080,w=1920,k=3,r=3:pad=1 n=1,c=3,h=768,w=512,k=16,r=3 "
-    "n=8,c=6,h=768,w=512,k=6,r=6"
-).split()
-add(
-    "conv2d",
-    inputs=_conv2d_inputs,
-    peer=_conv2d,
-    library="cudnn",
-    others={"cudnn_fused": _cudnn_fused},
-    axis="c",
-    # sums over channels or filters and a window; the filters' gradient over the pixels
-    scale=lambda case: math.sqrt(max(case["c"], case["k"]) * case["r"] * case.get("s", case["r"])),
-    comparable=lambda case, outputs, inputs: [
-        y / math.sqrt(inputs[0].numel() / case["k"]) if i else y for i, y in enumerate(outputs)
-    ],
-    cases=tuple(f"f32:{size}" for size in (*_CONV2D_FEW, *_CONV2D))
-    + tuple(
-        f"{dtype}:{size}:layout=nhwc{more}"
-        for dtype, more in (("f16", ""), ("bf16", ""), ("bf16", ":epilogue=bias+relu"))
-        for size in _CONV2D
-    ),
-)
+# ---- depthwise convolutions of long sequences ------------------------------------------------------------------------
 
 
 def _dwconv_inputs(case, make):

@@ -63,7 +63,12 @@ def residual_of(node, last):
 
 def activation_of(node):
     """The name of an activation in Ridge's words, or None."""
-    if node is None or name(node) not in ("relu", "gelu", "silu", "sigmoid"):
+    if node is None:
+        return None
+    if name(node) == "hardtanh":  # as the module ReLU6 calls it
+        given = arguments(node)
+        return "relu6" if (given.get("min_val", -1.0), given.get("max_val", 1.0)) == (0, 6) else None
+    if name(node) not in ("relu", "gelu", "silu", "sigmoid", "relu6", "hardswish", "hardsigmoid"):
         return None
     tanh = name(node) == "gelu" and arguments(node).get("approximate", "none") == "tanh"
     return "gelu_tanh" if tanh else name(node)
