@@ -74,7 +74,8 @@ inline void expect(check::Expected& e, const check::Case& c, const Term& of, con
     const long double amplified = activation == Activation::gelu        ? a * a
                                   : activation == Activation::gelu_tanh ? 6.4L * a * (1 + 0.045L * a * a)
                                                                         : a;
-    error = check::activation_slope(name(activation)) * error + (8 + std::min(amplified, 1000.0L)) * 4 * u * std::fabs(value) + 8 * least +
+    error = check::activation_slope(name(activation)) * error +
+            (8 + std::min(amplified, 1000.0L)) * 4 * u * std::fabs(value) + 8 * least +
             check::lost_below_normal(name(activation), sum, 0x1p-126L);
     if (activation == Activation::gelu) error += check::quick_gelu_error(c.dtype, sum, value);
   }
@@ -225,7 +226,8 @@ inline void case_tolerances(const check::Case& c, const std::vector<check::HostT
                 size += inputs * filter;
                 lost += 4 * (inputs + filter + 2) * least;
               }
-          const double by = static_cast<double>(check::activation_slope(name(r.epilogue.activation))) * ((static_cast<double>(xs.c) + 12) * u * size + lost);
+          const double by = static_cast<double>(check::activation_slope(name(r.epilogue.activation))) *
+                            ((static_cast<double>(xs.c) + 12) * u * size + lost);
           double& tolerance = expected[0].tolerance[ys.at(n, k, i, j)];
           if (tolerance > 0 && std::isfinite(by)) tolerance += by;  // a tile with infinities is computed by definition
         }
@@ -423,8 +425,9 @@ inline check::CaseBook conv2d_book() {
         "n=2,c=64,h=5,w=6,k=72,r=3:pad=1:layout=nhwc:epilogue=bias+residual+silu"})
     test("f32:" + std::string(rest) + ":math=tf32");
   // Epilogues, with every kind of row.
-  for (const char* epilogue : {"bias", "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "relu6", "hardswish", "hardsigmoid", "residual", "bias+relu+residual",
-                               "bias+residual+relu", "bias+residual+silu"}) {
+  for (const char* epilogue :
+       {"bias", "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "relu6", "hardswish", "hardsigmoid", "residual",
+        "bias+relu+residual", "bias+residual+relu", "bias+residual+silu"}) {
     test(std::string("f32:n=2,c=3,h=9,w=10,k=4,r=3:pad=1:epilogue=") + epilogue);
     test(std::string("bf16:n=2,c=4,h=7,w=8,k=4,r=3:pad=1:layout=nhwc:epilogue=") + epilogue);
   }

@@ -97,7 +97,7 @@ inline double clocks(const Config& c, const ConvProblem& p) {
   const double work = c.tile_filters < 128 ? 2.4 : 2.2;
   const double groups = real(p.geometry.groups);
   const double output = padded(filters, c.tile_filters) * padded(pixels_of(p), c.tile_pixels) * real(terms_of(p));
-  // Stores of neighbouring lanes, which have neighbouring pixels, are to a sector each where channels are innermost. H200.
+  // Lanes have neighbouring pixels: where channels are innermost, each stores to a sector of its own. H200.
   constexpr double scattered_store = 1.9;
   if (!p.backward) return groups * output / 128 * work + (channels_last(p) ? scattered_store * real(p.y.count()) : 0);
   const std::int64_t images = p.x.shape[0] * p.x.shape[2] * p.x.shape[3];

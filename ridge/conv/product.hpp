@@ -61,8 +61,8 @@ constexpr bool is_transposed(std::int64_t row_stride, std::int64_t column_stride
   return row_stride == 1 && column_stride != 1;
 }
 
-// The addresses of a pass's product: of its two factors in the order of the pass's formula (x w, dy w, dy x), of what it
-// writes, and of the epilogue's tensors.
+// The addresses of a pass's product: of its two factors in the order of the pass's formula (x w, dy w, dy x), of what
+// it writes, and of the epilogue's tensors.
 struct Pointers {
   const void *left = nullptr, *right = nullptr, *bias = nullptr, *residual = nullptr;
   void* out = nullptr;

@@ -14,8 +14,7 @@ using check::Draw;
 
 inline std::string draw(Draw& d) {
   enum Kind { one_tap, window, depthwise, grouped, stem, patches };
-  const Kind kind =
-      d.pick<Kind>({{38, one_tap}, {32, window}, {16, depthwise}, {3, grouped}, {7, stem}, {4, patches}});
+  const Kind kind = d.pick<Kind>({{38, one_tap}, {32, window}, {16, depthwise}, {3, grouped}, {7, stem}, {4, patches}});
   // Channels as networks have them: multiples of 8, mostly of 16 or 32, up to 2048 where images are small.
   const auto channels = [&](std::int64_t most) {
     const std::int64_t step = d.pick<std::int64_t>({{50, 32}, {30, 16}, {20, 8}});
@@ -69,12 +68,16 @@ inline std::string draw(Draw& d) {
   }
   const DType dtype = d.pick<DType>({{60, bf16}, {17, f16}, {23, f32}});
   const bool backward = d.chance(25), nhwc = d.chance(70), tf32 = dtype == f32 && !backward && d.chance(40);
-  const char* epilogue =
-      backward ? ""
-      : kind == window || kind == one_tap
-          ? d.pick<const char*>({{22, "bias+relu"}, {18, "bias+silu"}, {6, "bias+gelu"}, {20, "bias"}, {12, ""},
-                                 {12, "bias+residual+relu"}, {10, "bias+residual"}})
-          : d.pick<const char*>({{30, "bias+relu"}, {25, "bias+silu"}, {30, "bias"}, {15, ""}});
+  const char* epilogue = backward ? ""
+                         : kind == window || kind == one_tap
+                             ? d.pick<const char*>({{22, "bias+relu"},
+                                                    {18, "bias+silu"},
+                                                    {6, "bias+gelu"},
+                                                    {20, "bias"},
+                                                    {12, ""},
+                                                    {12, "bias+residual+relu"},
+                                                    {10, "bias+residual"}})
+                             : d.pick<const char*>({{30, "bias+relu"}, {25, "bias+silu"}, {30, "bias"}, {15, ""}});
   const auto fits = [&] {
     const double pixels = static_cast<double>(n) * static_cast<double>(h * w), out = pixels / (stride * stride);
     const double elements = pixels * static_cast<double>(c) + out * static_cast<double>(k);
@@ -87,10 +90,8 @@ inline std::string draw(Draw& d) {
   if (kind == stem || kind == patches) d.shrink({&k}, 8, fits);
   while (kind == depthwise && !fits() && c > 8) c = k = groups = c / 16 * 8;
 
-  check::Case drawn{.op = {},
-                    .dtype = dtype,
-                    .dims = {{"n", n}, {"c", c}, {"h", h}, {"w", w}, {"k", k}, {"r", r}},
-                    .options = {}};
+  check::Case drawn{
+      .op = {}, .dtype = dtype, .dims = {{"n", n}, {"c", c}, {"h", h}, {"w", w}, {"k", k}, {"r", r}}, .options = {}};
   if (stride > 1) drawn.options.set("stride", std::to_string(stride));
   if (pad) drawn.options.set("pad", std::to_string(pad));
   if (groups > 1) drawn.options.set("groups", std::to_string(groups));

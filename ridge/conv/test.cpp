@@ -89,9 +89,9 @@ TEST(ConvPlan, ManyChannelsAreAMatrixProduct) {
   for (const DType dtype : {f32, bf16}) {
     const bool tensor = dtype == bf16;
     EXPECT_EQ(chosen(ConvProblem::contiguous(dtype, padded_by(1), 32, 64, 56, 56, 64, 3, 3)),
-              tensor ? "wgmma_64" : "winograd");
+              tensor ? "channels_last" : "winograd");
     EXPECT_EQ(chosen(ConvProblem::contiguous(dtype, padded_by(1), 64, 512, 28, 28, 512, 3, 3)),
-              tensor ? "wgmma_256" : "winograd");
+              tensor ? "channels_last" : "winograd");
     EXPECT_EQ(chosen(ConvProblem::contiguous(dtype, padded_by(1), 32, 64, 56, 56, 64, 3, 3, true)).substr(0, 8),
               tensor ? "channels" : "implicit");
   }

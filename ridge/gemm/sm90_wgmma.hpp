@@ -187,11 +187,13 @@ inline constexpr double l2_bytes_of_one = 82, l2_bytes_of_one_wave = 10500;
 inline constexpr double tail_clocks = 3000;    // at most, until a last wave has issued all its loads; on an H100
 inline constexpr double memory_share = 0.95;   // share of memory's rate of large tiles with few rows; on an H100
 inline constexpr double one_warpgroup = 1.13;  // factor of a step where a block has one tile, one warpgroup is idle
-// Factor of memory's time where a tile's rows are outside of A, for all of them: TMA is slow to fill them with zeros. H200.
+// Share of memory's time that is added where a tile's first rows are all outside of A: TMA is slow to fill them with
+// zeros. H200.
 inline constexpr double outside_rows = 0.5;
-inline constexpr double single_addends = 35;  // per element of C or of a residual that TMA cannot load
-inline constexpr double brought_addends = 3;  // the same where TMA loads it
-inline constexpr double late_addends = 20;    // the same after an activation, with its waits; H100
+inline constexpr double bias_along_rows = 800;  // instructions per element, which is then finished one by one; H200
+inline constexpr double single_addends = 35;    // per element of C or of a residual that TMA cannot load
+inline constexpr double brought_addends = 3;    // the same where TMA loads it
+inline constexpr double late_addends = 20;      // the same after an activation, with its waits; H100
 // Share of memory's rate for addends that sums begin with, with nothing to overlap; measured on an H100.
 inline constexpr double addend_share = 0.9;
 // Share of an activation during which overlapping products stand still; and where sums take all registers. H100.
@@ -250,7 +252,8 @@ inline Clocks clocks_of_tiles(const Variant& row, const GemmProblem& p, const De
   const double instructions = epilogue_instructions(p, quick,
                                                     last_steps   ? late_addends
                                                     : by_columns ? brought_addends
-                                                                 : single_addends);
+                                                                 : single_addends) +
+                              (p.bias == GemmBias::along_m ? bias_along_rows : 0);
   // The last steps use the bandwidth that operands leave.
   const double brought = addend ? stored * static_cast<double>(size_of(addend->dtype)) : 0;
   const double memory_bytes = device.memory_gbs / (device.clock_ghz * device.sms);  // of a multiprocessor, per clock
@@ -311,8 +314,8 @@ inline Clocks clocks_of(const Variant& row, const GemmProblem& p, const DeviceIn
   // Where memory is the limit, the last wave's few tiles take longer than their share.
   const double last = std::fmod(tiles, device.sms), of_tile = cost(p).bytes() / tiles;
   const bool tail = tiles > device.sms;
-  const double outside =
-      row.config.grouped ? 0 : std::max(0.0, 1 - static_cast<double>(p.m) / row.config.bm) * outside_rows;
+  constexpr double box_rows = 64;  // a box that has none of A's rows takes no time
+  const double outside = row.config.grouped ? 0 : std::max(0.0, 1 - static_cast<double>(p.m) / box_rows) * outside_rows;
   const double from_memory = (1 + outside) * ((tiles - last) * of_tile / memory_rate(device.sms, false, device) +
                                               (last > 0 ? last * of_tile / memory_rate(last, tail, device) : 0)) +
                              (tail ? std::min(tail_clocks, of_tile / memory_bytes_per_clock) : 0);
