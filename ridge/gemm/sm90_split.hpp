@@ -42,7 +42,7 @@ constexpr int split_share_log2(const Config& c, int split) {
 constexpr int split_received_bytes(const Config& c, int split) {
   return (split - 1) * (c.bm * 8 * 4 << split_share_log2(c, split));
 }
-// With a gate: the groups of 8 columns that B's and G's warpgroups exchange at a time, half of them in either direction.
+// With a gate: the groups of 8 columns that B's and G's warpgroups exchange at a time, half of them in each direction.
 constexpr int split_exchanged_groups(const Config& c) { return c.bn < 32 ? 2 : 4; }
 constexpr int split_sums_bytes(const Config& c) {
   return c.gated ? split_exchanged_groups(c) * 128 * 16 : split_received_bytes(c, max_split);

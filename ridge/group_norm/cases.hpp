@@ -134,8 +134,8 @@ struct WantedTensor {
   }
 };
 
-// An activation of z, as conv/cases.hpp derives its errors: an error grows by its slope, and it errs itself by 8 operations
-// of one unit around an exponential of its argument. gelu of 16 bits may come from a polynomial, whose error
+// An activation of z, as conv/cases.hpp derives its errors: an error grows by its slope, and it errs itself by 8
+// operations of one unit around an exponential of its argument. gelu of 16 bits may come from a polynomial, whose error
 // tile/quick_activation.cuh gives.
 inline Wanted activated(DType dtype, Activation activation, double z, double error) {
   if (activation == Activation::none) return within(dtype, z, error);

@@ -11,8 +11,9 @@
 // Types     x f32 f16 bf16; y, dy and dx have x's type. gamma, beta, dgamma and dbeta are each f32 or of x's type.
 //           Everything is computed in float32.
 // Options   gamma and beta, each on its own; without gamma the scale is 1, without beta the shift 0. dgamma and dbeta,
-//           each on its own, also without gamma and beta. activation: none, relu, gelu (erf), gelu_tanh, silu, sigmoid, relu6, hardswish, hardsigmoid;
-//           its gradient depends on beta too. That of relu is 0 at 0.
+//           each on its own, also without gamma and beta. activation: none, relu, gelu (erf), gelu_tanh, silu, sigmoid,
+//           relu6, hardswish, hardsigmoid; its gradient depends on beta too. That of relu is 0 at 0, of relu6 at 6
+//           too, of hardsigmoid at -3 and 3.
 // Accuracy  Values are taken relative to the group's first one, and the mean is kept as two floats: a mean far greater
 //           than the deviations costs no digits. A first value far from all others costs those of that distance.
 // Values    A constant group gives act(beta). A group of x with NaN or an infinity gives NaN. There is no meaning in a
