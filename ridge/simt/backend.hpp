@@ -12,6 +12,9 @@
 #if defined(__HIPCC__)
 #include <hip/hip_runtime.h>
 #define RIDGE_SIMT_ON_HIP 1
+#ifndef __grid_constant__
+#define __grid_constant__  // HIP reads a kernel's arguments from constant memory as it is
+#endif
 #define RIDGE_SIMT_SPACE on_hip
 #elif defined(__CUDACC__)
 #include <cuda_runtime.h>
