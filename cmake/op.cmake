@@ -11,11 +11,12 @@ endfunction()
 # ridge_operator(SOURCES plan.cpp op.cpp KERNELS x.cu [CUDA_KERNELS sm90_x.cu] [PEERS peers.cu] [TESTS plan_test.cpp])
 # puts the folder of the calling op.cmake into the library, the command line and the tests:
 #   SOURCES  host code of libridge                KERNELS  compiled by g++ for the CPU, and by nvcc where there is one
+#   NEEDS    operators whose plans it runs: a build of some operators has them too
 #   CUDA_KERNELS  compiled by nvcc alone: instructions of one architecture, which the CPU runtime does not have
 #   bench.cpp (found) registers the case book     PEERS    other people's kernels to measure beside; CUDA only
 #   test.cpp (found) becomes FOLDER_test, with TESTS, run once for the CPU and once, labelled gpu, for the GPU
 function(ridge_operator)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "SOURCES;KERNELS;CUDA_KERNELS;PEERS;TESTS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "SOURCES;NEEDS;KERNELS;CUDA_KERNELS;PEERS;TESTS")
   set(folder ${CMAKE_CURRENT_LIST_DIR})
   get_filename_component(name ${folder} NAME)
   list(TRANSFORM arg_SOURCES PREPEND ${folder}/)
@@ -26,6 +27,7 @@ function(ridge_operator)
   target_sources(ridge PRIVATE ${arg_SOURCES})
   list(APPEND ridge_operators ${name})
   set(ridge_operators ${ridge_operators} PARENT_SCOPE)
+  set(ridge_needed ${ridge_needed} ${arg_NEEDS} PARENT_SCOPE)
   ridge_cpu_kernels(ridge ${arg_KERNELS})
   set_property(GLOBAL APPEND PROPERTY RIDGE_CUDA_KERNELS ${arg_KERNELS})
   set_property(GLOBAL APPEND PROPERTY RIDGE_CUDA_ONLY_KERNELS ${arg_CUDA_KERNELS})

@@ -38,27 +38,15 @@ constexpr bool has_gradients(const Config& c) {
          (c.algorithm == Algorithm::wgmma && wgmma::has_gradient(c));
 }
 
-// How each family does split-K, in the same order; null: it does not.
-inline constexpr const Slicing* slicings[] = {
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
-    &implicit::slicing,
-    nullptr,
-    &fma::slicing,
-    &wgmma::slicing,
-    nullptr,
-    nullptr,
-};
-static_assert(std::size(slicings) == algorithm_count);
-inline const Slicing* slicing_of(const Config& c) { return slicings[static_cast<int>(c.algorithm)]; }
+// How a row's family does split-K; null: it does not.
+inline const Slicing* slicing_of(const Config& c) {
+  switch (c.algorithm) {
+    case Algorithm::implicit: return &implicit::slicing;
+    case Algorithm::fma: return &fma::slicing;
+    case Algorithm::wgmma: return &wgmma::slicing;
+    default: return nullptr;
+  }
+}
 
 // Whether a row may use split-K.
 inline bool has_slices(const Config& c, const ConvProblem& p) {
@@ -69,6 +57,7 @@ inline bool has_slices(const Config& c, const ConvProblem& p) {
 inline std::size_t workspace_of(const ConvPlan& plan) {
   const Variant& row = variants[plan.variant];
   switch (row.config.algorithm) {
+    case Algorithm::product: return product::workspace_of(plan.products);
     case Algorithm::channels_last: return conversion::workspace_of(plan.problem, plan.nested[0]);
     case Algorithm::each_gradient: return each_gradient::workspace_of(plan.nested);
     default: return family_of(row).footprint(row, {plan.problem, plan.split}, plan.device).workspace;

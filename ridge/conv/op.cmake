@@ -1,4 +1,5 @@
 ridge_operator(SOURCES problem.cpp transpose_problem.cpp plan.cpp op.cpp
+  NEEDS gemm  # filters of one tap
   KERNELS conv_f32.cu conv_f16.cu conv_bf16.cu
   CUDA_KERNELS sm90_f32.cu sm90_tf32.cu sm90_f16.cu sm90_bf16.cu
   TESTS slices_test.cpp)

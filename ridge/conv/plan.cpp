@@ -64,7 +64,10 @@ Status check_run(const ConvPlan& plan, Result<ConvProblem> given, const TensorVi
   given->alignment = std::min(given->alignment, plan.problem.alignment);
   if (*given != plan.problem) return not_as_planned(op, given->text(), plan.problem.text());
   RIDGE_TRY(check_device(op, x.device, plan.device));
-  return check_workspace(op, workspace, plan.workspace);
+  RIDGE_TRY(check_workspace(op, workspace, plan.workspace));
+  if (plan.workspace > 0 && alignment_of(workspace.data) < vector_bytes)
+    return Status::invalid(op, "workspace.data", "misaligned", "aligned to " + std::to_string(vector_bytes) + " bytes");
+  return {};
 }
 
 }  // namespace

@@ -22,43 +22,41 @@ inline std::vector<Pass> passes_of(const ConvProblem& p) {
   return passes;
 }
 
-// The images of a problem as matrices: pixels are one axis, behind a batch axis where images do not follow each other
-// like rows. Strides are in elements, of x (or dx), of y (or dy) and of the residual.
+// The images that a problem's passes read and write, as matrices: pixels are one axis, behind a batch axis where images
+// do not follow each other like rows. Strides are in elements; those of images that no pass has are 0.
 struct Pixels {
   std::int64_t batch = 1, count = 0;
   struct Strides {
     std::int64_t batch = 0, pixel = 0, channel = 0;
-  } x, y, residual;
+  } x, y, dx, residual;
 };
 
-// Empty: pixels do not merge. A problem of one tap, stride 1 and no padding: x and y have the same pixels.
+// Empty: pixels do not merge. A problem of one tap, stride 1 and no padding: all images have the same pixels.
 inline std::optional<Pixels> pixels_as_rows(const ConvProblem& p) {
-  const Layout& x = p.dx ? *p.dx : p.x;
-  const Layout& residual = p.residual ? *p.residual : p.y;
-  Layout merged[3];
-  for (int i = 0; const Layout* image : {&x, &p.y, &residual}) {
-    merged[i].rank = 3;
-    merged[i].shape = {image->shape[0], image->shape[2], image->shape[3]};
-    merged[i++].stride = {image->stride[0], image->stride[2], image->stride[3]};
+  Pixels pixels;
+  struct Image {
+    const Layout* given;
+    Pixels::Strides* strides;
+  };
+  std::vector<Image> images{{&p.y, &pixels.y}};
+  if (!p.backward || has_dw(p)) images.push_back({&p.x, &pixels.x});
+  if (has_dx(p)) images.push_back({&*p.dx, &pixels.dx});
+  if (p.residual) images.push_back({&*p.residual, &pixels.residual});
+  std::vector<Layout> merged;
+  for (const Image& image : images) {
+    const Layout& t = *image.given;
+    merged.push_back(
+        {.rank = 3, .shape = {t.shape[0], t.shape[2], t.shape[3]}, .stride = {t.stride[0], t.stride[2], t.stride[3]}});
   }
   collapse(merged);
-  if (merged[0].rank > 2) return {};
-  Pixels pixels;
-  const int last = merged[0].rank - 1;
-  pixels.count = last < 0 ? 1 : merged[0].shape[last];
-  if (last == 1) pixels.batch = merged[0].shape[0];
-  const auto strides = [&](const Layout& image, const Layout& rows) {
-    return Pixels::Strides{last == 1 ? rows.stride[0] : 0, last < 0 ? 0 : rows.stride[last], image.stride[1]};
-  };
-  pixels.x = strides(x, merged[0]);
-  pixels.y = strides(p.y, merged[1]);
-  pixels.residual = strides(residual, merged[2]);
+  const int axes = merged[0].rank;
+  if (axes > 2) return {};
+  pixels.count = axes == 0 ? 1 : merged[0].shape[axes - 1];
+  if (axes == 2) pixels.batch = merged[0].shape[0];
+  for (std::size_t i = 0; i < images.size(); ++i)
+    *images[i].strides = {axes == 2 ? merged[i].stride[0] : 0, axes == 0 ? 0 : merged[i].stride[axes - 1],
+                          images[i].given->stride[1]};
   return pixels;
-}
-
-// Whether rows of an output [rows, columns] lie side by side, so that its transpose is the product to compute.
-constexpr bool is_transposed(std::int64_t row_stride, std::int64_t column_stride) {
-  return row_stride == 1 && column_stride != 1;
 }
 
 // The addresses of a pass's product: of its two factors in the order of the pass's formula (x w, dy w, dy x), of what
@@ -96,7 +94,7 @@ inline GemmTensors tensors_of(const ConvProblem& p, Pass pass, Device device, co
     case Pass::inputs:  // dx [pixels, channels] = dy [pixels, filters] w
       t.a = image(at.left, pixels.y, outputs);
       t.b = filters(at.right, p.w);
-      t.d = image(at.out, pixels.x, channels);
+      t.d = image(at.out, pixels.dx, channels);
       break;
     case Pass::filters:  // dw [filters, channels] = dy^T x
       t.a = transposed(image(at.left, pixels.y, outputs));
@@ -108,7 +106,7 @@ inline GemmTensors tensors_of(const ConvProblem& p, Pass pass, Device device, co
   if (p.residual) (p.epilogue.residual_first ? t.c : t.residual) = image(at.residual, pixels.residual, t.d.size(-1));
   if (t.d.stride(-2) != 1 || t.d.stride(-1) == 1) return t;
 
-  // Pixels lie side by side: what gemm computes is D^T = B^T A^T, with a bias along its rows.
+  // D's rows lie side by side: what gemm computes is D^T = B^T A^T, with a bias along its rows.
   std::swap(t.a, t.b);
   for (TensorView* v : {&t.a, &t.b, &t.d}) *v = transposed(*v);
   for (std::optional<TensorView>* v : {&t.c, &t.residual})
@@ -170,13 +168,17 @@ inline std::vector<GemmPlan> plans_of(const ConvProblem& p, const DeviceInfo& de
   return plans;
 }
 
+inline std::size_t workspace_of(const std::vector<GemmPlan>& plans) {
+  std::size_t most = 0;
+  for (const GemmPlan& plan : plans) most = std::max(most, plan.workspace_bytes());
+  return most;
+}
+
 // The first pass's launch, and the workspace of all.
 inline Footprint footprint(const Variant&, const SplitProblem& s, const DeviceInfo& device) {
   const std::vector<GemmPlan> plans = plans_of(s.problem, device);
   const roofline::Kernel first = gemm_detail::kernel_of(plans[0]);
-  Footprint launch{first.blocks, first.block.threads, first.block.registers, first.block.smem, 0};
-  for (const GemmPlan& plan : plans) launch.workspace = std::max(launch.workspace, plan.workspace_bytes());
-  return launch;
+  return {first.blocks, first.block.threads, first.block.registers, first.block.smem, workspace_of(plans)};
 }
 
 // gemm's prediction, whole.

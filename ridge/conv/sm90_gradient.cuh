@@ -177,8 +177,7 @@ template <class T> [[nodiscard]] static Status launch_filter_gradient(const Argu
     return Status::error(Code::unsupported,
                          "conv2d: this variant does not take such strides of x");  // refused by fits()
   ImageLoader walk;
-  // Of the filters a map is made and not read: w may be anywhere.
-  RIDGE_TRY(make_loader(walk, p, g, args.x, args.x, p.dtype, gradient_group, 1, K::c.line));
+  RIDGE_TRY(make_loader(walk, p, g, args.x, nullptr, p.dtype, gradient_group, 1, K::c.line));
   FilterGradientLoader loader{.dy = {},
                               .image = walk.image,
                               .columns = walk.columns,

@@ -90,7 +90,8 @@ struct ImageLoader {
 
 // ---- launch
 
-// x, w: the tensors or their copies, of type `element`. bm, box: pixels of a tile, and lines of filters in one TMA box.
+// x, w: the tensors or their copies, of type `element`; w is null where filters are not read. bm, box: pixels of a tile,
+// and lines of filters in one TMA box.
 static inline Status make_loader(ImageLoader& loader, const ConvProblem& p, const Gathering& g, const void* x,
                                  const void* w, tile::sm90::MapElement element, int bm, int box, int line) {
   namespace sm90 = tile::sm90;
@@ -122,6 +123,7 @@ static inline Status make_loader(ImageLoader& loader, const ConvProblem& p, cons
                                   .step_w = whole(g.w.step),
                                   .step_h = whole(g.h.step)},
                                  bm, line));
+  if (!w) return {};
   if (g.filters_across)
     return sm90::make_tensor_map(&loader.filters, w, element,
                                  {p.w.shape[0], g.channels, g.h.taps * g.w.taps, g.filter_pitch, g.tap_pitch}, box,

@@ -67,6 +67,10 @@ TEST(ConvOnHopper, TilesCrossRowsAndImages) {
   check<wgmma_256, bfloat16>(t);
 }
 TEST(ConvOnHopper, AroundTheTilesEdges) {
+  for (const std::int64_t k : {152, 168, 328})  // all copies of a tile's columns, and a part of the next tile's
+    check<wgmma_160, half>({.about = "filters", .h = 9, .w = 16, .k = k, .r = 1, .s = 1});
+  for (const std::int64_t k : {184, 200, 392})
+    check<wgmma_192, half>({.about = "filters", .h = 9, .w = 16, .k = k, .r = 1, .s = 1});
   for (const std::int64_t pixels : {127, 129, 257})
     check<wgmma_128, half>({.about = "pixels", .h = 1, .w = pixels, .k = 128, .r = 1, .s = 1});
   for (const std::int64_t k : {8, 120, 136})

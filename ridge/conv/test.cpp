@@ -296,6 +296,43 @@ TEST(ConvPlan, EachGradientHasAPlanWhereOneIsNotForBoth) {
             "conv2d: variant is each_gradient; it must be another one here: it is for both gradients");
 }
 
+// x and dx need not lie alike: here dx has gaps between its pixels.
+TEST(ConvPlan, EachImageOfAProductHasItsOwnStrides) {
+  constexpr std::int64_t pixels = 6, c = 8, k = 4, pitch = 12;
+  std::vector<float> x(pixels * c), w(k * c), dy(pixels * k);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7);
+  for (std::size_t i = 0; i < w.size(); ++i) w[i] = static_cast<float>(i % 5);
+  for (std::size_t i = 0; i < dy.size(); ++i) dy[i] = static_cast<float>(i % 3);
+  const auto gradients_by = [&](const char* variant) {
+    std::vector<float> dx(pixels * pitch, -1), dw(k * c, -1);
+    TensorView gaps = view(dx.data(), {1, 2, 3, c});
+    gaps.layout.stride = {pixels * pitch, 3 * pitch, pitch, 1};
+    const ConvGradientTensors t{.dy = view(dy.data(), {1, 2, 3, k}),
+                                .x = view(x.data(), {1, 2, 3, c}),
+                                .w = view(w.data(), {k, 1, 1, c}),
+                                .dx = gaps,
+                                .dw = view(dw.data(), {k, 1, 1, c})};
+    const ConvGeometry geometry{.layout = ConvLayout::nhwc};
+    auto plan = plan_conv2d(*ConvProblem::of_gradient(t, geometry), cpu(), {.variant = variant});
+    EXPECT_TRUE(plan.ok()) << variant;
+    alignas(16) static unsigned char workspace[1 << 16];
+    EXPECT_TRUE(plan && plan->run_gradient(t, {workspace, sizeof workspace}).ok()) << variant;
+    dx.insert(dx.end(), dw.begin(), dw.end());
+    return dx;
+  };
+  const auto wanted = gradients_by("naive");
+  for (const char* variant : {"product", "each_gradient"}) EXPECT_EQ(gradients_by(variant), wanted) << variant;
+}
+
+TEST(ConvPlan, AMisalignedWorkspaceIsRefused) {
+  alignas(16) static float at[4096];
+  const TensorView x = view(at, {1, 3, 4, 4}), w = view(at + 64, {8, 3, 3, 3}), y = view(at + 512, {1, 8, 2, 2});
+  auto plan = plan_conv2d(*ConvProblem::of({x, w, y}), cpu(), {.variant = "channels_last"});
+  ASSERT_TRUE(plan.ok());
+  const Status status = plan->run({x, w, y}, {at + 1025, 8192});
+  EXPECT_EQ(status.message(), "conv2d: workspace.data is misaligned; it must be aligned to 16 bytes");
+}
+
 TEST(ConvPlan, PhasesOfAStrideAreLaunchesAndSoAreFew) {
   const auto p = transposed(bf16, last_by(2048, 0), 1, 8, 1, 1, 2048);
   for (const char* variant : {"wgmma_64", "implicit_64"})

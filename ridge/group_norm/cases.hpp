@@ -358,7 +358,8 @@ inline check::CaseBook book() {
         for (const std::string& size : {planes, pixels}) test(type + size + direction + ":place=" + place);
       for (const char* fill : {"nan", "inf", "denormal", "ones", "constant,-100"})
         for (const std::string& size : {planes, vectors}) test(type + size + direction + ":fill=" + fill);
-      for (const char* activation : {"relu", "gelu", "gelu_tanh", "silu", "sigmoid", "hardswish"})
+      for (const char* activation :
+           {"relu", "gelu", "gelu_tanh", "silu", "sigmoid", "relu6", "hardswish", "hardsigmoid"})
         for (const std::string& size : {planes, pixels, vectors})
           test(type + size + direction + ":activation=" + activation);
       for (const std::string& size : {planes, pixels}) test(type + size + direction + ":eps=0.5");
