@@ -90,8 +90,8 @@ struct ImageLoader {
 
 // ---- launch
 
-// x, w: the tensors or their copies, of type `element`; w is null where filters are not read. bm, box: pixels of a tile,
-// and lines of filters in one TMA box.
+// x, w: the tensors or their copies, of type `element`; w is null where filters are not read. bm, box: pixels of a
+// tile, and lines of filters in one TMA box.
 static inline Status make_loader(ImageLoader& loader, const ConvProblem& p, const Gathering& g, const void* x,
                                  const void* w, tile::sm90::MapElement element, int bm, int box, int line) {
   namespace sm90 = tile::sm90;
