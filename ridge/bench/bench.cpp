@@ -346,12 +346,13 @@ std::vector<Measurement> measure(const check::Case& c, const DeviceInfo& device,
     }
   }
 
-  // Interleaved: every contender runs once per round, so that a change of clocks affects all of them.
+  // Interleaved: every contender runs once per round, so that a change of clocks affects all of them. Each round begins
+  // with another one: a run after the copy finds translation buffers with no entry but the copy's.
   const int repeats = device.is_cpu() ? std::min(settings.repeats, 5) : settings.repeats;
   const int rounds = repeats + 2;  // the first two warm up
   for (int round = 0; round < rounds; ++round)
     for (std::size_t i = 0; i < contenders.size(); ++i) {
-      Contender& contender = contenders[i];
+      Contender& contender = contenders[(i + static_cast<std::size_t>(round)) % contenders.size()];
       if (settings.on_turn)
         settings.on_turn({.round = static_cast<std::size_t>(round),
                           .rounds = static_cast<std::size_t>(rounds),

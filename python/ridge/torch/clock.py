@@ -22,15 +22,18 @@ class Timing:
 
 def in_turns(once, rounds, warm, seconds=math.inf, least_rounds=5):
     """{name: Timing} of {name: what measures one run}. In turns, so that a change of clocks meets all of them: some
-    rounds to warm up, then `rounds`, or as many beyond the least as fit into `seconds`."""
+    rounds to warm up, then `rounds`, or as many beyond the least as fit into `seconds`. Each round begins with another
+    one, so that what a run leaves in translation buffers (a copy of 1 GiB: none of anyone else's pages) meets all."""
     taken = {name: [] for name in once}
+    order = list(once.items())
     start = math.inf
     for turn in range(-warm, rounds):
         if turn == 0:
             start = time.perf_counter()
         if turn >= least_rounds and time.perf_counter() - start > seconds:
             break
-        for name, run in once.items():
+        for i in range(len(order)):
+            name, run = order[(i + turn) % len(order)]
             us = run()
             if turn >= 0:
                 taken[name].append(us)
