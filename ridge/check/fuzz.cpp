@@ -132,6 +132,7 @@ const char* any_place(Draw& d, bool with_shared_elements) {
                               {10, "strided"},
                               {10, "reversed"},
                               {12, "inplace"},
+                              {15, "mixed"},
                               {40, "scattered"},
                               {6, "tangled"}});
 }

@@ -29,13 +29,13 @@ template <class F> void for_each_offset(const Layout& layout, F&& f) {
 
 Result<Place> place_of(const Case& c) {
   constexpr std::string_view names[] = {"plain",   "offset",    "padded",    "packed",  "strided", "reversed",
-                                        "inplace", "scattered", "broadcast", "windows", "tangled"};
+                                        "inplace", "mixed",     "scattered", "broadcast", "windows", "tangled"};
   const std::string_view text = c.options.text("place", "plain");
   for (std::size_t i = 0; i < std::size(names); ++i)
     if (names[i] == text) return static_cast<Place>(i);
   return Status::invalid(
       c.op, "place", "'" + std::string(text) + "'",
-      "one of plain offset padded packed strided reversed inplace scattered broadcast windows tangled");
+      "one of plain offset padded packed strided reversed inplace mixed scattered broadcast windows tangled");
 }
 
 std::uint64_t salt_of(const Case& c, std::size_t tensor, bool output) {
@@ -61,6 +61,12 @@ static std::int64_t scatter(Layout& layout, std::uint64_t salt) {
 }
 
 Placing placing_of(const TensorType& type, Place place, std::uint64_t salt) {
+  std::int64_t gap = 3;  // of padded rows
+  if (place == Place::mixed) {
+    Draw d(salt);
+    gap = d.pick<std::int64_t>({{25, 3}, {50, 8}, {25, 16}});
+    place = d.pick<Place>({{40, Place::plain}, {45, Place::padded}, {15, Place::offset}});
+  }
   Layout layout = Layout::contiguous(type.shape);
   const int last = layout.rank - 1;
   std::int64_t first = fence, beside = 0;
@@ -72,7 +78,7 @@ Placing placing_of(const TensorType& type, Place place, std::uint64_t salt) {
     }
   };
   if (place == Place::offset) first += 1;
-  if (place == Place::padded && last >= 1) set_pitch(last, layout.shape[last] + 3);
+  if (place == Place::padded && last >= 1) set_pitch(last, layout.shape[last] + gap);
   if (place == Place::packed && last >= 1 && is_floating(type.dtype)) {
     const int inner = layout.rank >= 4 ? last - 1 : last;  // a row is one head or all heads of a token
     const std::int64_t row = layout.stride[inner - 1];

@@ -17,6 +17,7 @@ enum class Place : std::uint8_t {
   strided,    // elements two apart
   reversed,   // negative strides in the last axis
   inplace,    // plain, and the first output is the first input
+  mixed,      // random by the case's seed, each tensor by itself: plain, rows apart by whole vectors, offset or padded
   scattered,  // random by the case's seed: axes in any order and direction, gaps between them, any alignment
   broadcast,  // floating-point inputs: the first axis has stride 0
   windows,    // floating-point inputs: rows that overlap each other by half, as windows over a signal do
@@ -31,7 +32,7 @@ inline Place place_of_inputs(Place place) { return place == Place::tangled ? Pla
 // Whether elements of an input may share an address, and so a value.
 inline bool shares_elements(Place place) { return place == Place::broadcast || place == Place::windows; }
 
-// A random seed for each tensor of a scattered case, from the case's seed and the tensor's number; outputs follow
+// A random seed for each tensor of a mixed or scattered case, from the case's seed and the tensor's number; outputs follow
 // inputs.
 std::uint64_t salt_of(const Case&, std::size_t tensor, bool output);
 
