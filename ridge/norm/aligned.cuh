@@ -2,6 +2,7 @@
 // that need another look, for which there is one function, so that its code lies apart from what most rows execute.
 #pragma once
 #include <ridge/norm/vector.cuh>
+#include <ridge/tile/dependent_launch.cuh>
 
 namespace ridge::norm_detail {
 
@@ -11,6 +12,18 @@ struct Squares {
   __device__ __forceinline__ void add(float e) { squares = fmaf(e, e, squares); }
   friend __device__ __forceinline__ Squares operator+(const Squares& a, const Squares& b) {
     return {a.squares + b.squares};
+  }
+};
+
+// The sums that a gradient of rms_norm needs, of x and of g = dy gamma.
+struct RmsGradientSums {
+  float squares, gd;
+  __device__ __forceinline__ void add(float x, float g) {
+    squares = fmaf(x, x, squares);
+    gd = fmaf(g, x, gd);
+  }
+  friend __device__ __forceinline__ RmsGradientSums operator+(const RmsGradientSums& a, const RmsGradientSums& b) {
+    return {a.squares + b.squares, a.gd + b.gd};
   }
 };
 
@@ -43,13 +56,15 @@ template <class T> struct AlignedForward {
   int cols;
   float eps;
   bool rms;
+  std::int64_t prefetch_distance;  // in rows
 };
 template <class T> AlignedForward<T> aligned(const Forward<T>& a) {
-  return {EvenRows(a.x), EvenRows(a.residual),
-          EvenRows(a.y), EvenRows(a.sum),
-          a.gamma.data,  a.beta.data,
-          a.rows,        static_cast<int>(a.cols),
-          a.eps,         a.rms};
+  return {EvenRows(a.x),  EvenRows(a.residual),
+          EvenRows(a.y),  EvenRows(a.sum),
+          a.gamma.data,   a.beta.data,
+          a.rows,         static_cast<int>(a.cols),
+          a.eps,          a.rms,
+          a.prefetch_distance};
 }
 // dy, x, dx, dsum: [rows, cols]; gamma: [cols] or null
 template <class T> struct AlignedBackward {
@@ -60,11 +75,19 @@ template <class T> struct AlignedBackward {
   int cols;
   float eps;
   bool rms;
+  float* statistics;  // as Backward's
 };
 template <class T> AlignedBackward<T> aligned(const Backward<T>& a) {
-  return {EvenRows(a.dy),           EvenRows(a.x), EvenRows(a.dsum),
-          EvenRows(a.dx),           a.gamma.data,  a.rows,
-          static_cast<int>(a.cols), a.eps,         a.rms};
+  return {EvenRows(a.dy),           EvenRows(a.x), EvenRows(a.dsum), EvenRows(a.dx), a.gamma.data, a.rows,
+          static_cast<int>(a.cols), a.eps,         a.rms,            a.statistics};
+}
+
+// The start of a dependent launch (tile/dependent_launch.cuh): prefetches what the kernel will read, to the L2 cache,
+// while the kernel before it ends.
+template <class Prefetch> __device__ __forceinline__ void begin_early(Prefetch&& prefetch) {
+  tile::launch_dependents();
+  prefetch();
+  tile::grid_dependency_wait();
 }
 
 // A row and its parameters.            x, y: [cols]; gamma, beta: [cols] or null

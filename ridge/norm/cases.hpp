@@ -401,6 +401,16 @@ inline check::CaseBook book_of(const std::string& op) {
     test(std::string("bf16:rows=9,cols=72:fill=nan") + backward);
   }
   for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":rows=6,cols=203:place=inplace");
+  // Strides of each tensor's own, and gamma apart from vectors where rows are on them.
+  for (const char* backward : {"", ":backward"})
+    for (int seed = 1; seed <= (layer ? 6 : 2); ++seed)
+      test("bf16:rows=7,cols=200:place=mixed:seed=" + std::to_string(seed) + backward);
+  // Sums over columns by vectors: more rows than one slice has, columns for less than a block, and one more block.
+  for (const char* size : {"rows=300,cols=8", "rows=41,cols=72", "rows=400,cols=136"})
+    for (const char* type : {"f32", "bf16"})
+      if (layer || type[0] == 'b')
+        for (const char* variant : {"block_512", "even_1k"})
+          test(std::string(type) + ":" + size + ":backward:variant=" + variant);
   for (const char* type : {"f32", "bf16"}) {  // two blocks of short rows
     test(std::string(type) + ":rows=70,cols=64");
     test(std::string(type) + ":rows=70,cols=64:backward");

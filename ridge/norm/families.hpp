@@ -1,5 +1,6 @@
 // The families of norm kernels, by Config::algorithm.
 #pragma once
+#include <ridge/norm/elements.hpp>
 #include <ridge/norm/even.hpp>
 #include <ridge/norm/fused.hpp>
 #include <ridge/norm/resident.hpp>
@@ -19,6 +20,7 @@ inline constexpr const Family* families[] = {
     &streaming::family,  &vector::family, &split::family,
     &span::family,  // span
     &span::family,  // span_sums
+    &elements_of_rows::family,
     &even::family,
     &short_rows::family,  // short_rows
     &short_rows::family,  // short_sums

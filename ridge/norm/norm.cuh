@@ -2,6 +2,7 @@
 // functions are static, because each is compiled twice, for the CPU runtime and for CUDA, into one library.
 #pragma once
 #include <ridge/core/table.hpp>
+#include <ridge/norm/elements.cuh>
 #include <ridge/norm/even.cuh>
 #include <ridge/norm/fused.cuh>
 #include <ridge/norm/resident.cuh>
@@ -23,6 +24,7 @@ template <int I, class T, int Warp> static Status launch_row(const Call& call) {
   if constexpr (c.algorithm == Algorithm::streaming) return streaming::launch<P, T, Warp>(call);
   else if constexpr (c.algorithm == Algorithm::span) return span::launch<P, T, Warp>(call);
   else if constexpr (c.algorithm == Algorithm::span_sums) return span::launch_gradient<P, T, Warp>(call);
+  else if constexpr (c.algorithm == Algorithm::elements) return elements_of_rows::launch<P, T, Warp>(call);
   else if constexpr (std::is_same_v<T, double>) return no_kernel();
   else if constexpr (c.algorithm == Algorithm::vector) return vector::launch<P, T, Warp>(call);
   else if constexpr (c.algorithm == Algorithm::split) return split::launch<P, T, Warp>(call);

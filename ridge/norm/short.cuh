@@ -132,18 +132,6 @@ __global__ void __launch_bounds__(Policy::config.threads) norm_short(AlignedForw
   }
 }
 
-// The sums that a gradient of rms_norm needs, of x and of g = dy gamma.
-struct RmsGradientSums {
-  float squares, gd;
-  __device__ __forceinline__ void add(float x, float g) {
-    squares = fmaf(x, x, squares);
-    gd = fmaf(g, x, gd);
-  }
-  friend __device__ __forceinline__ RmsGradientSums operator+(const RmsGradientSums& a, const RmsGradientSums& b) {
-    return {a.squares + b.squares, a.gd + b.gd};
-  }
-};
-
 // dx of rows [rows, cols], and the sums over rows, of dy n for dgamma and of dy for dbeta, where n is x normalised.
 // Blocks are persistent; each lane keeps the sums of its vectors' columns.
 // Scaled: of rms_norm without beta.

@@ -1,6 +1,7 @@
 // dgamma and dbeta: sums over rows, for every column. One kernel sums slices of rows, in an order that the plan fixes;
 // a second one the slices. A block's lanes add up through shared memory. For a few rows, one thread sums each column.
 #pragma once
+#include <ridge/norm/aligned.cuh>
 #include <ridge/norm/launch.cuh>
 #include <ridge/norm/statistics.cuh>
 
@@ -40,6 +41,71 @@ __global__ void __launch_bounds__(columns_threads)
   }
   slices[(slice * 2 + 0) * a.cols + column] = sum_gamma;
   slices[(slice * 2 + 1) * a.cols + column] = sum_beta;
+}
+
+// The same by vectors: lanes side by side have a vector of columns each, of every so many-th row. Puts the sums to
+// slices, or to dgamma and dbeta if one slice has all rows.
+// Preconditions: rows are vector-aligned and evenly spaced. It may start before the statistics are written.
+template <class T, int Warp>
+__global__ void __launch_bounds__(column_vectors_threads)
+    norm_column_vectors(AlignedBackward<T> a, SumsOutput<T> to, std::int64_t rows_of_slice) {
+  using Floats = tile::Floats<T>;
+  constexpr int V = tile::vector_elements<T>, wide = column_vectors_wide, columns = wide * V;
+  constexpr int warps = column_vectors_threads / Warp, high = column_vectors_threads / wide;
+  constexpr int at_once = 4;  // rows in flight
+  __shared__ float of_warps[warps][2][columns];
+  const simt::tiles<Warp> warp;
+  const int lane = static_cast<int>(threadIdx.x) % wide, line = static_cast<int>(threadIdx.x) / wide;
+  const std::int64_t groups = (a.cols + columns - 1) / columns, slice = blockIdx.x / groups;
+  const int start = static_cast<int>(blockIdx.x - slice * groups) * columns, at = start + lane * V;
+  const std::int64_t first = slice * rows_of_slice, end = ::min(first + rows_of_slice, a.rows);
+  tile::launch_dependents();
+  tile::grid_dependency_wait();
+
+  // ---- sum the thread's rows
+  float sum[2][V] = {};  // of dy n, of dy
+  if (at < a.cols) {
+#pragma unroll 1
+    for (std::int64_t row = first + line; row < end; row += high * at_once) {
+      tile::Packed x[at_once] = {}, dy[at_once] = {};
+      Statistics<float> normalised[at_once] = {};
+#pragma unroll
+      for (int i = 0; i < at_once; ++i) {
+        const std::int64_t r = row + i * high;
+        if (r >= end) continue;
+        x[i] = tile::load_packed(a.x.row(r) + at);
+        dy[i] = tile::load_packed(a.dy.row(r) + at);
+        const float* s = a.statistics + r * statistics_size;
+        normalised[i] = {s[0], s[1], s[2]};
+      }
+#pragma unroll
+      for (int i = 0; i < at_once; ++i) {
+        const Floats of_x = tile::unpack_floats<T>(x[i]), of_dy = tile::unpack_floats<T>(dy[i]);
+#pragma unroll
+        for (int v = 0; v < V; ++v) {
+          sum[0][v] = fmaf(of_dy[v], normalised[i](of_x[v]), sum[0][v]);
+          sum[1][v] += of_dy[v];
+        }
+      }
+    }
+  }
+
+  // ---- sum the block's lines: those of a warp by exchanges, then the warps'
+#pragma unroll
+  for (int which = 0; which < 2; ++which)
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+#pragma unroll
+      for (int apart = wide; apart < Warp; apart *= 2) sum[which][v] += warp.shfl_xor(sum[which][v], apart);
+      if (warp.rank() < wide) of_warps[warp.index()][which][lane * V + v] = sum[which][v];
+    }
+  __syncthreads();
+  const int which = static_cast<int>(threadIdx.x) / columns, column = static_cast<int>(threadIdx.x) % columns;
+  if (which > 1 || start + column >= a.cols) return;
+  float all = 0;
+#pragma unroll
+  for (int w = 0; w < warps; ++w) all += of_warps[w][which][column];
+  to.put(slice, which, start + column, a.cols, all);
 }
 
 // dgamma[j] = sum of dy n, dbeta[j] = sum of dy, over at most few_rows rows; null: not wanted.
@@ -103,11 +169,24 @@ template <class T, int Warp> static Status launch_sums(const Call& call) {
                   .stream = call.stream.handle,
                   .warp = Warp};
   if (sums.direct) return {};
+  if constexpr (!std::is_same_v<T, double>) {
+    if (sums.by_vectors) {
+      const SumsOutput<T> to = sums.of_few ? SumsOutput<T>{.dgamma = dgamma.data, .dbeta = dbeta.data}
+                                           : SumsOutput<T>{.slices = slices};
+      simt::Config by_vectors = at;
+      by_vectors.grid = dim3(static_cast<unsigned>(std::max<std::int64_t>(sums.slices, 1)) *
+                             static_cast<unsigned>(ceil_div(p.cols, column_vectors_columns(p))));
+      by_vectors.block = dim3(column_vectors_threads);
+      RIDGE_TRY(tile::launch_dependent(call.plan.device.cc, by_vectors, norm_column_vectors<T, Warp>,
+                                       aligned(backward_of<T>(call)), to, sums.rows_of_slice));
+      if (sums.of_few) return {};
+    }
+  }
   if (sums.of_few) {
     at.grid = dim3(blocks(p.cols, columns_threads));
     return simt::launch(at, norm_columns_of_few<T>, backward_of<T>(call), dgamma, dbeta);
   }
-  if (!sums.kept && sums.slices > 0)
+  if (!sums.kept && !sums.by_vectors && sums.slices > 0)
     RIDGE_TRY(simt::launch(at, norm_columns<T>, backward_of<T>(call), slices, sums.rows_of_slice));
   at.grid = dim3(blocks((p.dbeta ? 2 : 1) * p.cols, finish_wide));
   at.block = dim3(finish_threads);

@@ -9,8 +9,11 @@ namespace ridge::norm_detail {
 // Kernels after the one over rows. columns: sums of dgamma and dbeta over a slice of rows, from x and dy; finish: sums
 // over the slices.
 inline constexpr int columns_threads = 256, columns_wide = 32;  // threads of a block, and columns that it has
+// The same by vectors: lanes beside one another, with a vector of columns each, on a line of memory.
+inline constexpr int column_vectors_threads = 256, column_vectors_wide = 8;
 inline constexpr int finish_threads = 256, finish_wide = 32;
-inline constexpr std::int64_t few_rows = 32;  // up to which one thread sums each column, in place of both
+// Up to so many rows, one kernel sums each column whole, in place of both: by a thread, or by lanes with vectors.
+inline constexpr std::int64_t few_rows = 32, few_rows_by_vectors = 256;
 // Up to so many iterations, one block or cluster has all rows: it can then write dgamma and dbeta itself, in less time
 // than a kernel that adds up slices takes to be launched.
 inline constexpr std::int64_t iterations_alone = 2;
@@ -30,14 +33,24 @@ inline std::string refuse_no_sums(const NormProblem& p) {
   return wants_sums(p) ? "" : "it is for gradients of gamma and beta";
 }
 
+// Columns of a block of the kernel over columns that reads by vectors.
+inline std::int64_t column_vectors_columns(const NormProblem& p) {
+  return column_vectors_wide * vector_bytes / element_bytes(p);
+}
+// Whether the kernel over columns can read by vectors.
+inline bool has_column_vectors(const NormProblem& p) {
+  return p.dtype != f64 && refuse_layouts(p).empty() && refuse_partial_vectors(p).empty();
+}
+
 // How dgamma and dbeta are summed: `slices` times [2, cols] sums in the workspace, after the statistics of each row if
 // the kernel over columns needs them.
 struct SumsPlan {
   bool kept = false;                            // the kernel over rows keeps them
   bool direct = false;                          // and, as it has all rows, writes dgamma and dbeta: no slices
-  bool of_few = false;                          // one thread sums a column: there are no slices
+  bool of_few = false;                          // one kernel sums columns whole: there are no slices
+  bool by_vectors = false;                      // the kernel over columns reads 16-byte vectors
   std::int64_t slices = 0;                      // blocks, or clusters, that keep sums, or slices of rows
-  std::int64_t rows_of_slice = 0;               // if not kept
+  std::int64_t rows_of_slice = 0;               // of a kernel over columns
   std::size_t statistics_bytes = 0, bytes = 0;  // of the statistics; of everything
 };
 
@@ -62,11 +75,14 @@ inline SumsPlan sums_plan(const Config& c, const NormProblem& p, const DeviceInf
   } else {
     constexpr std::int64_t line = 256;
     sums.statistics_bytes = static_cast<std::size_t>((p.rows * statistics_size * x_bytes + line - 1) / line * line);
-    sums.of_few = p.rows <= few_rows;
+    sums.by_vectors = has_column_vectors(p);
+    sums.of_few = p.rows <= (sums.by_vectors ? few_rows_by_vectors : few_rows);
+    if (sums.of_few && sums.by_vectors) sums.rows_of_slice = p.rows;
   }
   if (!sums.kept && !sums.of_few) {
-    constexpr std::int64_t least_rows = 64, blocks_per_sm = 8;  // worth a slice; of the kernel over columns
-    const std::int64_t groups = ceil_div(p.cols, columns_wide);
+    const std::int64_t least_rows = sums.by_vectors ? 128 : 64;    // worth a slice
+    const std::int64_t blocks_per_sm = sums.by_vectors ? 4 : 8;    // of the kernel over columns
+    const std::int64_t groups = ceil_div(p.cols, sums.by_vectors ? column_vectors_columns(p) : columns_wide);
     const std::int64_t wanted = ceil_div(device.sms * blocks_per_sm, groups);
     const std::int64_t slices = std::clamp<std::int64_t>(wanted, 1, ceil_div(p.rows, least_rows));
     sums.rows_of_slice = ceil_div(p.rows, slices);
@@ -91,14 +107,23 @@ inline void add_sums(roofline::Kernel& k, const Config& c, const NormProblem& p,
   k.launches += sums.kept || sums.of_few ? 1 : 2;
   k.bytes_written += slices;
   if (!sums.kept) {
-    k.bytes_read += 2 * elements(p) * static_cast<double>(element_bytes(p));
-    const double high = columns_threads / columns_wide * 4.0;  // rows in flight
-    k.serial_us += 2 + device.memory_latency_us * static_cast<double>(sums.rows_of_slice) / high;
-    // Its lanes load an element at a time. Measured on an H200, for many rows; its code, for fewer.
-    constexpr double element_gbs = 1000;
-    k.serial_us += 2 * elements(p) * static_cast<double>(element_bytes(p)) / element_gbs * 1e-3;
-    if (!sums.of_few) add_code(k, 2.8);
+    const double again = 2 * elements(p) * static_cast<double>(element_bytes(p));
+    if (sums.by_vectors) {
+      // dy and x are in the L2 cache as far as they fit there; it starts while the kernel over rows ends.
+      constexpr double l2_share = 0.5, in_flight = 4.0 * column_vectors_threads / column_vectors_wide;
+      (again < l2_share * static_cast<double>(device.l2_bytes) ? k.l2_bytes : k.bytes_read) += again;
+      k.serial_us += 0.7 + device.memory_latency_us * std::ceil(static_cast<double>(sums.rows_of_slice) / in_flight);
+    } else {
+      k.bytes_read += again;
+      const double high = columns_threads / columns_wide * 4.0;  // rows in flight
+      k.serial_us += 2 + device.memory_latency_us * static_cast<double>(sums.rows_of_slice) / high;
+      // Its lanes load an element at a time. Measured on an H200, for many rows; its code, for fewer.
+      constexpr double element_gbs = 1000;
+      k.serial_us += again / element_gbs * 1e-3;
+      if (!sums.of_few) add_code(k, 2.8);
+    }
   }
+  if (sums.of_few && sums.by_vectors) return;
   k.serial_us += 2 * device.memory_latency_us + (device.l2_gbs > 0 ? slices / device.l2_gbs * 1e-3 : 0);
 }
 

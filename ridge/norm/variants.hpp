@@ -1,5 +1,5 @@
 // The table of norm kernels. A variant's family says what its kernel requires, takes and costs, in the header beside
-// its .cuh: streaming, vector, split, span, even, short, resident, fused, sm90_specialized, sm90_ring.
+// its .cuh: streaming, vector, split, span, elements, even, short, resident, fused, sm90_specialized, sm90_ring.
 #pragma once
 #include <ridge/norm/norm.hpp>
 
@@ -14,6 +14,7 @@ enum class Algorithm : std::uint8_t {
   split,        // multi-block rows: a few long ones, each split over many blocks, by two kernels
   span,         // short rows without gaps: loaded to shared memory as one span, then a thread per row
   span_sums,    // gradients of such rows; persistent blocks keep the sums of dgamma and dbeta
+  elements,     // any alignment and strides, read once by elements
   even,         // vector-aligned rows, with few registers and instructions
   short_rows,   // several rows at a time, with a few vectors of each in a lane
   short_sums,   // gradients of such rows; persistent blocks keep the sums of dgamma and dbeta
@@ -22,7 +23,7 @@ enum class Algorithm : std::uint8_t {
   specialized,  // the same on Hopper for 16-bit types: a producer warp, warps that sum rows, others that finish them
   ring,         // Hopper: rows are loaded to a ring in shared memory, of one block or of a cluster's
 };
-inline constexpr int algorithm_count = 12;
+inline constexpr int algorithm_count = 13;
 
 // A resident row is 16-byte vectors: lane l keeps vectors l, l + lanes, l + 2 lanes, ... of it, the first
 // `in_registers` of them in registers and the others in shared memory, where only that lane accesses them. Gradients
@@ -42,7 +43,7 @@ struct Config {
   int cluster = 1;                // blocks that share a row
   int summing = 0;                // specialized: threads that sum rows, besides those that finish them
   bool two_float = false;         // also with double-float statistics: rows of f32, forward
-  bool dependent_launch = false;  // programmatic dependent launch on Hopper, forward (tile/dependent_launch.cuh)
+  bool dependent_launch = false;  // programmatic dependent launch on Hopper (tile/dependent_launch.cuh)
   bool operator==(const Config&) const = default;
 };
 
@@ -69,6 +70,9 @@ inline constexpr Variant variants[] = {
     {"short_96", "with three, a row at a time", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .in_registers = 3}},
     {"short_128", "with four", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .in_registers = 4}},
     {"short_few", "for a few rows: dependent launch, it begins while the kernel before it ends", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .in_registers = 4, .dependent_launch = true}},
+    {"elements_512", "any alignment and strides: a warp reads a row once, element by element, and keeps it in registers", {.algorithm = Algorithm::elements, .threads = 128, .rows = 4, .in_registers = 16, .blocks_per_sm = 8}},
+    {"elements_4k", "a block", {.algorithm = Algorithm::elements, .threads = 256, .in_registers = 16, .blocks_per_sm = 4}},
+    {"elements_16k", "as many threads as a block has", {.algorithm = Algorithm::elements, .threads = 1024, .in_registers = 16}},
     {"warp_16", "the row in half a warp's registers: one read, no barrier", {.threads = 128, .rows = 8, .in_registers = 1}},
     {"warp_32", "the row in a warp's registers", {.threads = 128, .rows = 4, .in_registers = 1, .two_float = true}},
     {"warp_128", "more registers in each lane", {.threads = 128, .rows = 4, .in_registers = 4, .blocks_per_sm = 8}},
@@ -86,6 +90,9 @@ inline constexpr Variant variants[] = {
     {"even_2k", "more threads", {.algorithm = Algorithm::even, .threads = 256, .in_registers = 8, .blocks_per_sm = 4}},
     {"even_4k", "more threads", {.algorithm = Algorithm::even, .threads = 512, .in_registers = 8, .blocks_per_sm = 2}},
     {"even_8k", "as many as a block has", {.algorithm = Algorithm::even, .threads = 1024, .in_registers = 8}},
+    {"lean_128", "few rows, by more threads with less code: two vectors in a lane, dependent launch", {.algorithm = Algorithm::even, .threads = 64, .in_registers = 2, .blocks_per_sm = 16, .dependent_launch = true}},
+    {"lean_512", "more threads", {.algorithm = Algorithm::even, .threads = 256, .in_registers = 2, .blocks_per_sm = 4, .dependent_launch = true}},
+    {"lean_2k", "as many as a block has", {.algorithm = Algorithm::even, .threads = 1024, .in_registers = 2, .dependent_launch = true}},
     {"short_sums_8", "gradients of short rows in one pass: 8 lanes keep the sums of their columns", {.algorithm = Algorithm::short_sums, .threads = 512, .rows = 64, .in_registers = 1, .blocks_per_sm = 2}},
     {"short_sums_16", "the same by half a warp", {.algorithm = Algorithm::short_sums, .threads = 512, .rows = 32, .in_registers = 1, .blocks_per_sm = 2}},
     {"short_sums_32", "by a whole warp", {.algorithm = Algorithm::short_sums, .threads = 512, .rows = 16, .in_registers = 1, .blocks_per_sm = 2}},
