@@ -18,11 +18,12 @@ enum class Family : std::uint8_t {
   thread_tile,  // thread_tile.cuh: a tile of D in each thread's registers
   wmma,         // sm80_wmma.cuh: tensor cores by CUDA C++'s WMMA interface, from Ampere on
   mma_sync,     // sm80_mma.cuh: tensor cores fed from registers (mma.sync), from Ampere on
+  mma_stream,   // sm80_stream.cuh: the same for few columns and short k, with all of B in shared memory
   wgmma,        // sm90_wgmma.cuh: Hopper's tensor cores, fed by TMA
   wgmma_split,  // sm90_split.cuh: likewise, with split-K over the blocks of a cluster
   tma_tile,     // sm90_thread_tile.cuh: thread_tile with tiles loaded by TMA
 };
-inline constexpr int family_count = 8;
+inline constexpr int family_count = 9;
 
 // Warp specialization in a kernel of Family::wgmma.
 enum class Schedule : std::uint8_t {

@@ -43,6 +43,7 @@ Status launch(const Arguments& args) {
             default: return launch_wgmma_bf16(args);
           }
         case Family::mma_sync:
+        case Family::mma_stream:
         case Family::wmma:
           switch (args.problem.dtype) {
             case f64: return launch_mma_f64(args);

@@ -2,6 +2,7 @@
 // take, against products in double.
 #include <ridge/gemm/row_named.hpp>
 #include <ridge/gemm/sm80_mma.cuh>
+#include <ridge/gemm/sm80_stream.cuh>
 
 #include <gtest/gtest.h>
 
@@ -43,8 +44,8 @@ template <class Sum> struct Plain {
   }
 };
 
-// Whole numbers, whose products and sums are exact.
-template <int I, class T, Major MA, Major MB> void check(int m, int n, int of_k) {
+// Whole numbers, whose products and sums are exact. launch(a, b, shape, epilogue)
+template <class T, Major MA, Major MB, class Launch> void check_by(int m, int n, int of_k, Launch&& launch) {
   using Sum = Accumulator<T>;
   std::mt19937 bits(1);
   Matrix<T, MA> a(m, of_k, bits);
@@ -52,8 +53,7 @@ template <int I, class T, Major MA, Major MB> void check(int m, int n, int of_k)
   constexpr Sum untouched = 7777;
   const int pitch = n + 3;
   std::vector<Sum> d(std::size_t(m) * pitch, untouched);
-  const Status status =
-      launch_mma_sync<Policy<I>, T, MA, MB>(a.operand(), b.operand(), {m, n, of_k, 1}, Plain<Sum>{d.data(), pitch});
+  const Status status = launch(a.operand(), b.operand(), Shape{m, n, of_k, 1}, Plain<Sum>{d.data(), pitch});
   ASSERT_TRUE(status.ok()) << status.message();
   for (int i = 0; i < m; ++i)
     for (int j = 0; j < pitch; ++j) {
@@ -63,6 +63,11 @@ template <int I, class T, Major MA, Major MB> void check(int m, int n, int of_k)
                 static_cast<double>(static_cast<float>(b.at(j, along)));
       ASSERT_EQ(static_cast<double>(d[std::size_t(i) * pitch + j]), want) << i << " " << j;
     }
+}
+template <int I, class T, Major MA, Major MB> void check(int m, int n, int of_k) {
+  check_by<T, MA, MB>(m, n, of_k, [](const auto& a, const auto& b, const Shape& shape, const auto& epilogue) {
+    return launch_mma_sync<Policy<I>, T, MA, MB>(a, b, shape, epilogue);
+  });
 }
 
 constexpr Major k = Major::k, outer = Major::outer;
@@ -86,6 +91,21 @@ TEST(GemmByMma, FloatsAsTf32) {
 TEST(GemmByMma, SignedBytesAlongK) {
   check<row_named("i8_mma"), std::int8_t, k, k>(130, 137, 450);
   check<row_named("i8_mma_64x64"), std::int8_t, k, k>(65, 30, 17);
+}
+
+// Rows of several blocks and rounds, and one past them; columns of several parts, of less than one, and odd ones.
+template <int I, class T> void check_stream(int m, int n, int of_k, int blocks) {
+  check_by<T, k, k>(m, n, of_k, [&](const auto& a, const auto& b, const Shape& shape, const auto& epilogue) {
+    return launch_mma_stream<Policy<I>, T>(a, b, shape, epilogue, blocks);
+  });
+}
+TEST(GemmByMma, TallAndShortProducts) {
+  check_stream<row_named("stream_32"), bfloat16>(300, 144, 24, 1);
+  check_stream<row_named("stream_32"), half>(17, 24, 8, 2);
+  check_stream<row_named("stream_64"), bfloat16>(129, 41, 64, 1);
+  check_stream<row_named("stream_64"), half>(5, 240, 40, 3);
+  check_stream<row_named("stream_128"), bfloat16>(513, 30, 96, 2);
+  check_stream<row_named("stream_128"), half>(1, 1, 128, 1);
 }
 
 // A float of 12 bits is rounded to the nearest of 11, half-way cases away from zero.

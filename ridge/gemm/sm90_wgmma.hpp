@@ -171,6 +171,8 @@ inline Footprint footprint(const Variant& row, const GemmProblem& p, const Devic
 // ---- model
 
 inline constexpr double store_clocks = 1200;         // for 64 x 256 elements of D: to shared memory, and the first wait
+// A persistent block's further tile, beyond its steps and its store: its warps meet, and wait for its first loads. H200.
+inline constexpr double further_tile_clocks = 1100;
 inline constexpr double odd_copies = 1.5;            // factor where a tile has an odd number of copies of 64 columns
 inline constexpr double start_clocks = 1800;         // a block's start and its barriers, without the launch; on an H100
 inline constexpr double cluster_start_clocks = 300;  // clusters start later
@@ -293,9 +295,9 @@ inline Clocks clocks_of_tiles(const Variant& row, const GemmProblem& p, const De
       break;
     }
     default:
-      clocks.start += c.persistent ? 0 : most * tile_start_clocks;
+      clocks.start += c.persistent ? std::max(most - 1, 0.0) * further_tile_clocks : most * tile_start_clocks;
       clocks.finish = most * finish;
-      clocks.total = start + most * (steps * step + finish + (c.persistent ? 0 : tile_start_clocks));
+      clocks.total = clocks.start + most * (steps * step + finish);
   }
   return clocks;
 }

@@ -1,5 +1,5 @@
 // The table of GEMM kernels. The header beside each family's .cuh says what its kernels need, take and cost: textbook,
-// thread_tile, sm80_wmma, sm80_mma, sm90_wgmma, sm90_split, sm90_thread_tile.
+// thread_tile, sm80_wmma, sm80_mma, sm80_stream, sm90_wgmma, sm90_split, sm90_thread_tile.
 #pragma once
 #include <ridge/gemm/config.hpp>
 #include <ridge/gemm/gemm.hpp>
@@ -81,6 +81,12 @@ inline constexpr Variant variants[] = {
      {.family = Family::mma_sync, .bk = 32, .loads = Loads::elements, .stages = 2}},
     {"mma_unaligned_64x64", "small tiles, more of them under way: few rows, small matrices", {f16, bf16},
      {.family = Family::mma_sync, .bm = 64, .bn = 64, .bk = 32, .wm = 32, .loads = Loads::elements, .stages = 2, .blocks_per_sm = 4}},
+    {"stream_32", "few columns and short k: B stays in shared memory, and warps stream rows of A through registers", {f16, bf16},
+     {.family = Family::mma_stream, .bn = 384, .bk = 32, .blocks_per_sm = 3}},
+    {"stream_64", "the same for k up to 64", {f16, bf16},
+     {.family = Family::mma_stream, .bn = 384, .bk = 64, .blocks_per_sm = 2}},
+    {"stream_128", "the same for k up to 128", {f16, bf16},
+     {.family = Family::mma_stream, .bn = 256, .bk = 128, .blocks_per_sm = 2}},
     {"tf32_mma", "float32 as TF32, rounded on its way from shared memory", {f32},
      {.family = Family::mma_sync, .bk = 16, .wn = 64, .stages = 4, .blocks_per_sm = 2}, false, GemmMath::tf32},
     {"tf32_mma_64x64", "small tiles, for small matrices", {f32},

@@ -1,0 +1,129 @@
+// Tall products of few columns and short k on tensor cores: each block keeps all of B in shared memory, and each warp
+// takes 16 rows of A at a time from memory to registers, multiplies, and stores its rows of D. After B is loaded no
+// warp waits for another one: while one waits for memory, others multiply.
+//
+// An instruction (mma.sync) gives a lane two neighbours along k, and two eight elements further; and of D, two
+// neighbours in a row. Sums over k may be taken in any order, and columns computed in any place, so elements are dealt
+// to lanes in vectors: a lane loads eight neighbours of A's row, reads as many of B's columns, and stores eight
+// neighbours of D's row, 16 bytes each.
+#pragma once
+#include <ridge/gemm/element.cuh>
+#include <ridge/gemm/epilogue.cuh>
+#include <ridge/gemm/sm80_stream.hpp>
+#include <ridge/tile/sm80/mma.cuh>
+
+#include <cstring>
+
+namespace ridge::gemm_kernels {
+
+// A vector of eight 16-bit elements as the words that instructions take.
+struct StreamWords {
+  unsigned word[4];
+  template <class T> static __device__ __forceinline__ StreamWords of(const simt::vec<T, 8>& vector) {
+    StreamWords w;
+    memcpy(&w, &vector, sizeof w);
+    return w;
+  }
+};
+
+// Copies B to shared memory as [columns][pitch], with zeros past its last column and along k.      b: [n, k], along k
+template <class Policy, class T>
+__device__ __forceinline__ void load_stream_b(T* tile, const Operand<T>& b, int n, int k) {
+  constexpr int width = 8, of_column = Policy::config.bk / width, pitch = stream_pitch(Policy::config);
+  const int columns = (n + stream_columns - 1) / stream_columns * stream_columns;
+#pragma unroll 4
+  for (int i = static_cast<int>(threadIdx.x); i < columns * of_column; i += stream_threads) {
+    const int column = i / of_column, at = i % of_column * width;
+    simt::vec<T, width> vector{};
+    if (column < n && at < k) vector = simt::load<width>(b.data + column * b.outer_stride + at);
+    simt::store(tile + column * pitch + at, vector);
+  }
+}
+
+// epilogue(A B)                                      a: [m, k], along k  b: [n, k], along k
+// Preconditions: cc 80 or later; k is whole vectors, at most bk; stream_smem_bytes(n) of dynamic shared memory; every
+// row of a and b starts on 16 bytes. Any grid.
+template <class Policy, class T, class Epilogue>
+__global__ void __launch_bounds__(stream_threads, Policy::config.blocks_per_sm)
+    gemm_mma_stream(Operand<T> a, Operand<T> b, Shape shape, Epilogue epilogue) {
+  if constexpr (tile::sm80::available) {
+    constexpr Config c = Policy::config;
+    constexpr int width = 8, parts = c.bk / stream_k, pitch = stream_pitch(c), groups = stream_columns / 8;
+    static_assert(sizeof(T) == 2 && c.bk % stream_k == 0);
+    T* tile_b = simt::dynamic_shared<T>();  // [columns][pitch]
+    const int n = static_cast<int>(shape.n), k = static_cast<int>(shape.k);
+    load_stream_b<Policy>(tile_b, b, n, k);
+    __syncthreads();
+
+    const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+    const int row_of_lane = lane / 4, vector_of_lane = lane % 4;  // as an instruction has them
+    // Lanes 4 i to 4 i + 3 read the i-th column of each group: of all groups, columns 2 i and 2 i + 1 are D's vector i.
+    const T* from_b = tile_b + (row_of_lane / 2 * width + row_of_lane % 2) * pitch + vector_of_lane * width;
+    const std::int64_t tiles = (shape.m + stream_rows - 1) / stream_rows;
+
+#pragma unroll 1
+    for (std::int64_t tile = std::int64_t{blockIdx.x} * stream_warps + warp; tile < tiles;
+         tile += std::int64_t{gridDim.x} * stream_warps) {
+      // ---- load: rows `row` and row + 8; zeros past A's last row and along k
+      const std::int64_t row = tile * stream_rows + row_of_lane;
+      StreamWords x[parts][2];
+#pragma unroll
+      for (int p = 0; p < parts; ++p)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          const std::int64_t r = row + half * 8;
+          const int at = p * stream_k + vector_of_lane * width;
+          simt::vec<T, width> vector{};
+          if (r < shape.m && at < k) vector = simt::load<width>(a.data + r * a.outer_stride + at);
+          x[p][half] = StreamWords::of(vector);
+        }
+
+#pragma unroll 1
+      for (int column = 0; column < n; column += stream_columns) {
+        // ---- multiply: columns [column, column + stream_columns)
+        float sums[groups][4] = {};
+#pragma unroll
+        for (int p = 0; p < parts; ++p)
+#pragma unroll
+          for (int j = 0; j < groups; ++j) {
+            const StreamWords y =
+                StreamWords::of(simt::load<width>(from_b + (column + 2 * j) * pitch + p * stream_k));
+#pragma unroll
+            for (int s = 0; s < 2; ++s) {
+              const unsigned of_a[4] = {x[p][0].word[2 * s], x[p][1].word[2 * s], x[p][0].word[2 * s + 1],
+                                        x[p][1].word[2 * s + 1]};
+              const unsigned of_b[4] = {y.word[2 * s], 0, y.word[2 * s + 1], 0};
+              tile::sm80::multiply<T>(sums[j], of_a, of_b, 0);
+            }
+          }
+
+        // ---- finish: a lane has eight neighbours in each of two rows
+        simt::vec<float, width> d[2];
+#pragma unroll
+        for (int half = 0; half < 2; ++half)
+#pragma unroll
+          for (int j = 0; j < groups; ++j) {
+            d[half][2 * j] = sums[j][2 * half];
+            d[half][2 * j + 1] = sums[j][2 * half + 1];
+          }
+        finish_vectors(epilogue, d,
+                       Vectors{0, row, column + vector_of_lane * width, 8, 0, shape.m, shape.n});
+      }
+    }
+  }
+}
+
+// Launches the kernel. Policy: a type with `static constexpr Config config`, a user's own or from the table in
+// variants.hpp. blocks: any number.
+template <class Policy, class T, class Epilogue>
+[[nodiscard]] static Status launch_mma_stream(const Operand<T>& a, const Operand<T>& b, const Shape& shape,
+                                              const Epilogue& epilogue, std::int64_t blocks, Stream stream = {}) {
+  const simt::Config at{.grid = dim3(static_cast<unsigned>(blocks)),
+                        .block = dim3(stream_threads),
+                        .smem = static_cast<std::size_t>(stream_smem_bytes(Policy::config, shape.n)),
+                        .stream = stream.handle,
+                        .warp = 32};
+  return simt::launch(at, gemm_mma_stream<Policy, T, Epilogue>, a, b, shape, epilogue);
+}
+
+}  // namespace ridge::gemm_kernels
