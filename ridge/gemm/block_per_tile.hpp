@@ -85,6 +85,8 @@ inline double thread_finish_clocks(const GemmProblem& p) {
 inline double slices_us(const GemmProblem& p, const DeviceInfo& device, int slices) {
   if (slices == 1) return 0;
   return device.launch_us + add_slices_us(static_cast<std::int64_t>(slice_bytes(p, slices)), slices, device);
+inline constexpr int most_sliced_tiles = 4;  // per multiprocessor: with more, slices never paid off
+
 }
 
 inline Prediction predict(const Config& c, const GemmProblem& p, const DeviceInfo& device, const TileBlock& block,
@@ -133,10 +135,9 @@ inline Prediction predict(const Config& c, const GemmProblem& p, const DeviceInf
 // same on every machine.
 inline Arrangement in_slices(const Config& c, const GemmProblem& p, const DeviceInfo& device, const TileBlock& block) {
   Arrangement best;
-  constexpr double most_tiles = 4;  // per multiprocessor: with more, slices never paid off
   const double tiles = static_cast<double>(block.tiles) * static_cast<double>(p.batch);
   if (!has_addable_sums(p) || device.id.kind == DeviceKind::cpu || products(p) == 0 || tiles == 0 ||
-      tiles > most_tiles * device.sms)
+      tiles > most_sliced_tiles * device.sms)
     return best;
   double least_us = predict(c, p, device, block).us;
   for (int wanted = 2; wanted <= max_slices; wanted += std::max(1, wanted / 2)) {
