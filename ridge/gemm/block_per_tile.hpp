@@ -75,12 +75,17 @@ inline Footprint footprint_of(const Config& c, const GemmProblem& p, const TileB
 inline constexpr double tile_clocks = 3000;  // a block's start, its first loads and its epilogue
 inline constexpr double few_warps = 12;      // of a multiprocessor in all
 inline constexpr double waits_of_few = 1.3;  // how much longer a step takes with fewer
+// Share of memory's rate that copies by threads reach, which wait for a step's copies before they start the next one's.
+// Measured on an H100 with few rows by mma.sync, and the same on an H200 with one row by a tile of 16.
+inline constexpr double copies_share = 0.62;
 
 // Clocks of a multiprocessor per element of D in the epilogue, for threads that finish one vector of D after another,
 // and wait for each one's addends. Measured on an H100 with short k.
 inline double thread_finish_clocks(const GemmProblem& p) {
   return 0.1 + 0.8 * addends(p) + (p.scalars.activation == Activation::none ? 0 : 0.3);
 }
+
+inline constexpr int most_sliced_tiles = 4;  // per multiprocessor: with more, slices never paid off
 
 inline double slices_us(const GemmProblem& p, const DeviceInfo& device, int slices) {
   if (slices == 1) return 0;
@@ -133,10 +138,9 @@ inline Prediction predict(const Config& c, const GemmProblem& p, const DeviceInf
 // same on every machine.
 inline Arrangement in_slices(const Config& c, const GemmProblem& p, const DeviceInfo& device, const TileBlock& block) {
   Arrangement best;
-  constexpr double most_tiles = 4;  // per multiprocessor: with more, slices never paid off
   const double tiles = static_cast<double>(block.tiles) * static_cast<double>(p.batch);
   if (!has_addable_sums(p) || device.id.kind == DeviceKind::cpu || products(p) == 0 || tiles == 0 ||
-      tiles > most_tiles * device.sms)
+      tiles > most_sliced_tiles * device.sms)
     return best;
   double least_us = predict(c, p, device, block).us;
   for (int wanted = 2; wanted <= max_slices; wanted += std::max(1, wanted / 2)) {

@@ -8,24 +8,27 @@
 namespace ridge::gemm_detail {
 namespace {
 
-Shape shape_of(const Arguments& args) {
+[[maybe_unused]] Shape shape_of(const Arguments& args) {
   const GemmProblem& p = args.problem;
   const Slices slices = slices_of(variants[args.plan.variant].config, products(p), args.plan.split);
   return {p.m, p.n, products(p), p.batch, slices.count, slices.k};
 }
 
-// launch(epilogue) for the product; with slices, launches it to store their sums to the workspace, then adds them up.
-template <class X, class Launch> Status launch_in_slices(const Arguments& args, Launch launch) {
+// launch(epilogue) for the product; with slices, launches it to store their sums to the workspace from byte `sums_at`,
+// then adds them up.
+template <class X, class Launch>
+Status launch_in_slices(const Arguments& args, Launch launch, std::size_t sums_at = 0) {
   const StandardEpilogue<X> epilogue = epilogue_of<X>(args);
   const Shape shape = shape_of(args);
   if (shape.slices == 1) return launch(epilogue);
   const std::int64_t pitch = slice_pitch(shape.n);
   StandardEpilogue<X> sums{};
   sums.alpha = sums.scale = X(1);
-  sums.d = {args.workspace.data, dtype_of<X>, true, pitch, 1, shape.m * pitch};
+  unsigned char* at = static_cast<unsigned char*>(args.workspace.data) + sums_at;
+  sums.d = {at, dtype_of<X>, true, pitch, 1, shape.m * pitch};
   RIDGE_TRY(launch(sums));
-  return launch_add_slices(static_cast<const X*>(args.workspace.data), shape, epilogue, args.stream,
-                           args.plan.device.warp, args.plan.device.cc);
+  return launch_add_slices(reinterpret_cast<const X*>(at), shape, epilogue, args.stream, args.plan.device.warp,
+                           args.plan.device.cc);
 }
 
 }  // namespace

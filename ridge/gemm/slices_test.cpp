@@ -89,7 +89,9 @@ class GemmSlices : public check::EachDevice {
       auto plan = plan_gemm(*problem, device, {.variant = std::string(row.name)});
       if (!plan || !has_slices(row.config, plan->problem)) return std::vector<Out>();
       plan->split = slices_of(row.config, k, wanted).count;
-      plan->workspace = slice_bytes(plan->problem, plan->split);
+      plan->workspace = family_of(row)
+                            .footprint(row, plan->problem, device, {.split = plan->split, .swap_ab = plan->swap_ab})
+                            .launch.workspace;
       const Buffer workspace = std::move(*Buffer::allocate(at, plan->workspace));
       EXPECT_TRUE(fill_bytes(workspace.data(), at, 0xff, plan->workspace).ok());
       const Status status = plan->run(tensors, workspace.workspace());

@@ -32,6 +32,7 @@ template <class Policy, class T, Major MA, Major MB> struct MmaKernel {
   template <class Tile> static constexpr auto copies() {
     if constexpr (c.loads == Loads::vectors) return std::type_identity<MmaAsyncOperand<Tile, mma_threads(c), 16>>{};
     else if constexpr (sizeof(T) == 8) return std::type_identity<MmaAsyncOperand<Tile, mma_threads(c), 8>>{};
+    else if constexpr (sizeof(T) == 4) return std::type_identity<MmaAlignedOrSingleOperand<Tile, mma_threads(c)>>{};
     else return std::type_identity<MmaShiftedOperand<Tile, mma_threads(c)>>{};
   }
   using CopyA = typename decltype(copies<TileA>())::type;

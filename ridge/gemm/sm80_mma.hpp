@@ -51,13 +51,25 @@ inline constexpr double efficiency = 0.9;    // share of the tensor cores' rate 
 inline constexpr double tile_clocks = 5000;  // a block's start, first loads from memory and epilogue, as for wgmma
 inline constexpr double shifted_clocks = 2000;    // minimum for a step of 64 x 64: a read of memory. H100, few rows.
 inline constexpr double shift_instructions = 80;  // per thread, for 16 bytes of an unaligned row, in all
-// Threads that copy keep all stages but one in flight: the latency of these copies, and the share of memory's rate that
-// all of them reach. Measured on an H100 with few rows.
-inline constexpr double copies_late_us = 1.1, copies_share = 0.62;
+// Clocks of a multiprocessor for a warp's asynchronous copy of 32 single floats of a row, which span two lines. Half of
+// what four such rows take (thread_tile.hpp).
+inline constexpr double single_floats_clocks = 6.5;
+// Threads that copy keep all stages but one in flight: the latency of these copies. Measured on an H100 with few rows.
+inline constexpr double copies_late_us = 1.1;
 
 // Clocks of a multiprocessor per element of D in the epilogue. Measured on an H100 with short k.
 inline double finish_clocks(const GemmProblem& p) {
   return 0.25 + 0.1 * addends(p) + (p.scalars.activation == Activation::none ? 0 : 0.1);
+}
+
+// Rows and columns of a tile whose floats are copied one by one; those outside the matrix are not read. A gate is taken
+// to be aligned as B is.
+inline std::int64_t single_edges(const Config& c, const GemmProblem& p) {
+  if (c.loads == Loads::vectors || p.dtype != f32) return 0;
+  const std::int64_t pitch_a = major_of_a(p) == Major::k ? p.a->row_stride : p.a->col_stride,
+                     pitch_b = major_of_b(p) == Major::k ? p.b->col_stride : p.b->row_stride;
+  return (starts_on(*p.a, pitch_a, access_bytes) ? 0 : std::min<std::int64_t>(c.bm, p.m)) +
+         (starts_on(*p.b, pitch_b, access_bytes) ? 0 : std::min<std::int64_t>(c.bn, p.n));
 }
 
 // Clocks of one step of bk.
@@ -70,9 +82,9 @@ inline Step step_of(const Config& c, const GemmProblem& p, const DeviceInfo& dev
   const double multiply = static_cast<double>(c.bm) * c.bn * c.bk / (tensor_products_per_clock(dtype, device) * share);
   // Shared memory moves 128 bytes a clock: the warps' reads and the copies.
   const double shared = (warps * (c.wm + c.wn) + c.bm + c.bn) * bytes / 128;
-  // Unaligned rows: doubles are copied one by one, 16-bit elements through registers, a step ahead.
-  const bool shifts = c.loads == Loads::elements && dtype != f64;
-  const double copies = (c.bm + c.bn) * bytes / (c.loads == Loads::vectors || shifts ? access_bytes : 8);
+  // Unaligned rows: floats and doubles are copied one by one, 16-bit elements through registers, a step ahead.
+  const bool shifts = c.loads == Loads::elements && size_of(dtype) == 2;
+  const double copies = (c.bm + c.bn) * bytes / (c.loads == Loads::elements && dtype == f64 ? 8 : access_bytes);
   const double issue = copies * (shifts ? shift_instructions : 2) / (32 * schedulers);
   double rounding = 0;
   if (dtype == f32) {
@@ -81,10 +93,12 @@ inline Step step_of(const Config& c, const GemmProblem& p, const DeviceInfo& dev
     };
     rounding = (clocks_of(c.wm, major_of_a(p)) + clocks_of(c.wn, major_of_b(p))) * c.bk / 32 * warps / schedulers;
   }
-  Step step = longest({{multiply, "warps that feed the tensor cores"},
-                       {shared, "shared memory"},
-                       {issue, "copies"},
-                       {rounding, "rounding to TF32"}});
+  Step step = longest(
+      {{multiply, "warps that feed the tensor cores"},
+       {shared, "shared memory"},
+       {issue, "copies"},
+       {static_cast<double>(single_edges(c, p) * c.bk) / 32 * single_floats_clocks, "copies of single elements"},
+       {rounding, "rounding to TF32"}});
   step.clocks += barrier_clocks / resident;
   // Shifted operands are read only one step ahead, and a block has nothing to do meanwhile.
   if (shifts) step.clocks = std::max(step.clocks, shifted_clocks * (c.bm + c.bn) / 128);

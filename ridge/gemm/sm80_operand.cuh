@@ -6,6 +6,8 @@
 #include <ridge/tile/opaque.cuh>
 #include <ridge/tile/sm80/mma.cuh>
 
+#include <new>
+
 namespace ridge::gemm_kernels {
 
 // Outer x BK elements of an operand in shared memory.
@@ -104,6 +106,19 @@ template <class Tile, int Threads, int Bytes> class MmaWalk {
     }
     k_left_ -= Tile::k;
   }
+  // The same for vectors at an edge: a loop where they are many, whose limits would take all registers.
+  template <class F> __device__ __forceinline__ void for_edge_vectors(F f) {
+    if constexpr (vectors <= 8) {
+      for_vectors(f);
+    } else {
+      RIDGE_KEEP_LOOP
+      for (int i = 0; i < vectors; ++i) {
+        f(i);
+        from_ += i + 1 < vectors ? row_step_ : tile_step_;
+      }
+      k_left_ -= Tile::k;
+    }
+  }
 
   const char* from_;                   // this thread's next vector
   std::int64_t row_step_, tile_step_;  // in bytes
@@ -120,12 +135,49 @@ template <class Tile, int Threads, int Bytes> class MmaAsyncOperand : public Mma
     if (this->is_inner()) {  // nearly always, and in half as many instructions
       this->for_vectors([&](int i) { tile::copy_async<Bytes>(tile + Walk::vector_at(i), this->from_); });
     } else {
-      this->for_vectors([&](int i) {
+      this->for_edge_vectors([&](int i) {
         tile::copy_async<Bytes>(tile + Walk::vector_at(i), this->from_, this->elements(i) * Tile::size);
       });
     }
   }
   __device__ __forceinline__ void finish(unsigned char*) const {}
+};
+
+// Asynchronous copies of 16 bytes where every row of the operand begins on 16 bytes, else of single elements of four.
+// Either way bypasses registers, and several steps are in flight.
+template <class Tile, int Threads> class MmaAlignedOrSingleOperand {
+  static_assert(Tile::size == 4, "cp.async copies no less than four bytes");
+
+ public:
+  __device__ __forceinline__ MmaAlignedOrSingleOperand(const Operand<typename Tile::Element>& from, std::int64_t batch,
+                                                       std::int64_t from_outer, std::int64_t outer_size, int k_size)
+      : aligned_(begin_on_vectors(from, batch)), walk_(aligned_, from, batch, from_outer, outer_size, k_size) {}
+  __device__ __forceinline__ void start(unsigned char* tile) {
+    if (aligned_) walk_.vectors.start(tile);
+    else walk_.singles.start(tile);
+  }
+  __device__ __forceinline__ void finish(unsigned char*) const {}
+
+ private:
+  __device__ __forceinline__ static bool begin_on_vectors(const Operand<typename Tile::Element>& from,
+                                                          std::int64_t batch) {
+    const std::int64_t pitch = Tile::k_major ? from.outer_stride : from.k_stride;
+    const auto first = reinterpret_cast<std::uintptr_t>(from.data + batch * from.batch_stride);
+    return first % access_bytes == 0 && pitch * Tile::size % access_bytes == 0;
+  }
+
+  // One of the two, in the same registers.
+  union Walk {
+    MmaAsyncOperand<Tile, Threads, access_bytes> vectors;
+    MmaAsyncOperand<Tile, Threads, Tile::size> singles;
+    template <class... A> __device__ __forceinline__ Walk(bool aligned, const A&... from) {
+      if (aligned) ::new (static_cast<void*>(&vectors)) MmaAsyncOperand<Tile, Threads, access_bytes>(from...);
+      else ::new (static_cast<void*>(&singles)) MmaAsyncOperand<Tile, Threads, Tile::size>(from...);
+    }
+  };
+
+  const bool aligned_;  // the same for all threads
+  Walk walk_;
 };
 
 // For 16-bit elements in rows of any alignment: a 16-byte vector spans two aligned ones, which are loaded to registers
@@ -188,7 +240,8 @@ template <class Tile, int Threads> class MmaShiftedOperand : public MmaWalk<Tile
       }
       simt::vec<unsigned, 4> vector;
 #pragma unroll
-      for (int j = 0; j < 4; ++j) vector[j] = __funnelshift_r(w[j], w[j + 1], (shift_[i] & 2) * 8);
+      for (int j = 0; j < 4; ++j)
+        vector[j] = static_cast<unsigned>((static_cast<std::uint64_t>(w[j + 1]) << 32 | w[j]) >> (shift_[i] & 2) * 8);
       simt::store(reinterpret_cast<unsigned*>(tile + Walk::vector_at(i)), vector);
     }
   }

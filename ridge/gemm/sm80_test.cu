@@ -13,20 +13,20 @@
 namespace ridge::gemm_kernels {
 namespace {
 
-// Rows aligned to 16 bytes.
-template <class T> int pitch_of(int columns) {
+// Rows aligned to 16 bytes, or `past` elements beyond that.
+template <class T> int pitch_of(int columns, int past) {
   constexpr int whole = 16 / static_cast<int>(sizeof(T));
-  return (columns + whole - 1) / whole * whole;
+  return (columns + whole - 1) / whole * whole + past;
 }
 
 // An operand [outer, k] contiguous along M; elements past its rows' ends must not be multiplied.
 template <class T, Major M> struct Matrix {
   int outer, k, pitch;
   std::vector<T> data;
-  Matrix(int o, int of_k, std::mt19937& bits)
+  Matrix(int o, int of_k, std::mt19937& bits, int past = 0)
       : outer(o),
         k(of_k),
-        pitch(pitch_of<T>(M == Major::k ? k : outer)),
+        pitch(pitch_of<T>(M == Major::k ? k : outer, past)),
         data(std::size_t(M == Major::k ? o : k) * pitch, T(99)) {
     for (int i = 0; i < outer; ++i)
       for (int j = 0; j < k; ++j) at(i, j) = T(static_cast<float>(static_cast<int>(bits() % 9) - 4));
@@ -44,12 +44,22 @@ template <class Sum> struct Plain {
   }
 };
 
-// Whole numbers, whose products and sums are exact. launch(a, b, shape, epilogue)
-template <class T, Major MA, Major MB, class Launch> void check_by(int m, int n, int of_k, Launch&& launch) {
+template <class Sum> struct TwiceAndGate {
+  Sum* d;
+  int pitch;
+  template <int V> __device__ void operator()(simt::vec<Sum, V> sums, simt::vec<Sum, V> gates, At at) const {
+    for (int v = 0; v < V; ++v)
+      if (v < at.count) d[at.row * pitch + at.col + v] = 2 * sums[v] + gates[v];
+  }
+};
+
+// Whole numbers, whose products and sums are exact. launch(a, b, shape, epilogue); past: see pitch_of.
+template <class T, Major MA, Major MB, class Launch>
+void check_by(int m, int n, int of_k, int past_a, int past_b, Launch&& launch) {
   using Sum = Accumulator<T>;
   std::mt19937 bits(1);
-  Matrix<T, MA> a(m, of_k, bits);
-  Matrix<T, MB> b(n, of_k, bits);
+  Matrix<T, MA> a(m, of_k, bits, past_a);
+  Matrix<T, MB> b(n, of_k, bits, past_b);
   constexpr Sum untouched = 7777;
   const int pitch = n + 3;
   std::vector<Sum> d(std::size_t(m) * pitch, untouched);
@@ -64,19 +74,40 @@ template <class T, Major MA, Major MB, class Launch> void check_by(int m, int n,
       ASSERT_EQ(static_cast<double>(d[std::size_t(i) * pitch + j]), want) << i << " " << j;
     }
 }
-template <int I, class T, Major MA, Major MB> void check(int m, int n, int of_k) {
-  check_by<T, MA, MB>(m, n, of_k, [](const auto& a, const auto& b, const Shape& shape, const auto& epilogue) {
+template <int I, class T, Major MA, Major MB> void check(int m, int n, int of_k, int past_a = 0, int past_b = 0) {
+  check_by<T, MA, MB>(m, n, of_k, past_a, past_b, [](const auto& a, const auto& b, const Shape& shape, const auto& epilogue) {
     return launch_mma_sync<Policy<I>, T, MA, MB>(a, b, shape, epilogue);
   });
 }
 
 constexpr Major k = Major::k, outer = Major::outer;
 
-template <int I, class T> void check_layouts(int m, int n, int of_k) {
-  check<I, T, k, outer>(m, n, of_k);
-  check<I, T, k, k>(m, n, of_k);
-  check<I, T, outer, outer>(m, n, of_k);
-  check<I, T, outer, k>(m, n, of_k);
+template <int I, class T> void check_layouts(int m, int n, int of_k, int past_a = 0, int past_b = 0) {
+  check<I, T, k, outer>(m, n, of_k, past_a, past_b);
+  check<I, T, k, k>(m, n, of_k, past_a, past_b);
+  check<I, T, outer, outer>(m, n, of_k, past_a, past_b);
+  check<I, T, outer, k>(m, n, of_k, past_a, past_b);
+}
+
+// The same with a gate.
+template <int I, class T, Major MB> void check_gate(int m, int n, int of_k, int past_b) {
+  using Sum = Accumulator<T>;
+  std::mt19937 bits(2);
+  Matrix<T, Major::k> a(m, of_k, bits);
+  Matrix<T, MB> b(n, of_k, bits, past_b), gate(n, of_k, bits);
+  std::vector<Sum> d(std::size_t(m) * n);
+  const Status status = launch_mma_sync<Policy<I>, T, Major::k, MB>(a.operand(), {b.operand(), gate.operand()},
+                                                                    {m, n, of_k, 1}, TwiceAndGate<Sum>{d.data(), n});
+  ASSERT_TRUE(status.ok()) << status.message();
+  for (int i = 0; i < m; ++i)
+    for (int j = 0; j < n; ++j) {
+      double want = 0;
+      for (int along = 0; along < of_k; ++along)
+        want += static_cast<double>(static_cast<float>(a.at(i, along))) *
+                (2 * static_cast<double>(static_cast<float>(b.at(j, along))) +
+                 static_cast<double>(static_cast<float>(gate.at(j, along))));
+      ASSERT_EQ(static_cast<double>(d[std::size_t(i) * n + j]), want) << i << " " << j;
+    }
 }
 
 // Edges of tiles, one step and more steps than stages.
@@ -84,9 +115,29 @@ TEST(GemmByMma, SixteenBits) {
   check_layouts<row_named("mma"), half>(130, 137, 200);
   check_layouts<row_named("mma_64x64"), bfloat16>(65, 30, 24);
 }
+TEST(GemmByMma, SixteenBitsInRowsOfAnyAlignment) {
+  for (const auto& [past_a, past_b] : {std::pair{0, 0}, {1, 0}, {3, 5}, {2, 4}}) {
+    check_layouts<row_named("mma_unaligned_32x128"), half>(35, 137, 203, past_a, past_b);
+    check_layouts<row_named("mma_unaligned_64x64"), bfloat16>(65, 30, 45, past_a, past_b);
+  }
+}
 TEST(GemmByMma, FloatsAsTf32) {
   check_layouts<row_named("tf32_mma"), float>(130, 137, 101);
   check_layouts<row_named("tf32_mma_64x64"), float>(65, 30, 9);
+}
+// Either operand's rows aligned, or beginning on any float.
+TEST(GemmByMma, FloatsInRowsOfAnyAlignment) {
+  for (const auto& [past_a, past_b] : {std::pair{0, 0}, {0, 1}, {2, 0}, {3, 1}}) {
+    check_layouts<row_named("tf32_mma_32x128"), float>(35, 137, 101, past_a, past_b);
+    check_layouts<row_named("tf32_mma_64x128"), float>(65, 30, 37, past_a, past_b);
+  }
+}
+TEST(GemmByMma, AGate) {
+  check_gate<row_named("gate_mma"), half, k>(130, 72, 104, 0);
+  for (const int past : {0, 3}) {
+    check_gate<row_named("gate_tf32_mma"), float, k>(65, 137, 101, past);
+    check_gate<row_named("gate_tf32_mma"), float, outer>(30, 65, 37, past);
+  }
 }
 TEST(GemmByMma, SignedBytesAlongK) {
   check<row_named("i8_mma"), std::int8_t, k, k>(130, 137, 450);
@@ -95,7 +146,7 @@ TEST(GemmByMma, SignedBytesAlongK) {
 
 // Rows of several blocks and rounds, and one past them; columns of several parts, of less than one, and odd ones.
 template <int I, class T> void check_stream(int m, int n, int of_k, int blocks) {
-  check_by<T, k, k>(m, n, of_k, [&](const auto& a, const auto& b, const Shape& shape, const auto& epilogue) {
+  check_by<T, k, k>(m, n, of_k, 0, 0, [&](const auto& a, const auto& b, const Shape& shape, const auto& epilogue) {
     return launch_mma_stream<Policy<I>, T>(a, b, shape, epilogue, blocks);
   });
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <ridge/core/table.hpp>
 #include <ridge/gemm/launch_arguments.cuh>
+#include <ridge/gemm/slices.cuh>
 #include <ridge/gemm/sm90_split.cuh>
 #include <ridge/gemm/sm90_thread_tile.cuh>
 
@@ -138,17 +139,24 @@ template <int I, class T, class X> Status launch_split_row(const Arguments& args
 
 template <int I> Status launch_tma_tile_row(const Arguments& args) {
   constexpr Config c = variants[I].config;
-  const GemmProblem& p = args.problem;
   auto ready = ready_operands(args, tma_tile::repack_of(c, args.plan.problem, args.plan.swap_ab));
   if (!ready) return ready.error();
-  const auto launch = [&]<Major MD, bool SwapAB>() {
-    return launch_tma_tile<Policy<I>, MD, SwapAB>(SwapAB ? ready->b : ready->a, SwapAB ? ready->a : ready->b,
-                                                  {p.m, p.n, products(p), p.batch}, epilogue_of<float>(args),
-                                                  args.stream);
+  const auto launch_for = [&](const StandardEpilogue<float>& epilogue) {
+    const auto launch = [&]<Major MD, bool SwapAB>() {
+      return launch_tma_tile<Policy<I>, MD, SwapAB>(SwapAB ? ready->b : ready->a, SwapAB ? ready->a : ready->b,
+                                                    shape_of(args), epilogue,
+                                                    tma_tile::copies_across_alone(ready->repack, SwapAB), args.stream);
+    };
+    constexpr Major k = Major::k, outer = Major::outer;
+    if (args.plan.swap_ab) {
+      if constexpr (tma_tile::any_down_swapped(variants[I].config))
+        if (ready->repack.b.major == outer) return launch.template operator()<outer, true>();
+      return launch.template operator()<k, true>();
+    }
+    if (ready->repack.a.major == k) return launch.template operator()<k, false>();
+    return launch.template operator()<outer, false>();
   };
-  if (args.plan.swap_ab) return launch.template operator()<Major::k, true>();  // B is K-major
-  if (ready->repack.a.major == Major::k) return launch.template operator()<Major::k, false>();
-  return launch.template operator()<Major::outer, false>();
+  return launch_in_slices<float>(args, launch_for, ready->repack.bytes());
 }
 
 template <Family F, class T, class X = float> Status launch_hopper_table(const Arguments& args) {

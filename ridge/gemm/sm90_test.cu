@@ -371,31 +371,37 @@ TEST(GemmOnHopper, TwoWarpgroupsHaveHalfOfATileEach) {
 
 // ---- float32 by threads ---------------------------------------------------------------------------------------------
 
-template <int I, Major MD, bool SwapAB> void check_tile(int m, int n, int of_k, int batch = 1, bool shared_b = false) {
+// slice_k: of a slice of k, as the sums of slices are apart; 0: there is one.
+template <int I, Major MD, bool SwapAB>
+void check_tile(int m, int n, int of_k, int batch = 1, bool shared_b = false, int slice_k = 0) {
   std::mt19937 bits(2);
+  const int each = slice_k ? slice_k : of_k, slices = (of_k + each - 1) / each;
   constexpr Major ma = SwapAB ? Major::outer : MD, mb = SwapAB ? MD : Major::outer;
   const auto operand = [&](Major major, int count, int rows) {
     Matrices<float> x = major == Major::k ? Matrices<float>(count, rows, of_k) : Matrices<float>(count, of_k, rows);
     return x.randomise(bits);
   };
-  Matrices<float> a = operand(ma, batch, m), b = operand(mb, shared_b ? 1 : batch, n), d(batch, m, n, 77);
+  Matrices<float> a = operand(ma, batch, m), b = operand(mb, shared_b ? 1 : batch, n), d(batch * slices, m, n, 77);
   StandardEpilogue<float> epilogue{};
   epilogue.alpha = epilogue.scale = 1;
   epilogue.d = d.tensor();
-  const Status status = launch_tma_tile<Policy<I>, MD, SwapAB>(
-      SwapAB ? b.operand() : a.operand(), SwapAB ? a.operand() : b.operand(), {m, n, of_k, batch}, epilogue);
+  const Status status =
+      launch_tma_tile<Policy<I>, MD, SwapAB>(SwapAB ? b.operand() : a.operand(), SwapAB ? a.operand() : b.operand(),
+                                             {m, n, of_k, batch, slices, each}, epilogue);
   ASSERT_TRUE(status.ok()) << status.message();
   const auto element = [](Matrices<float>& x, Major major, int of, int row, int along) {
     return double{major == Major::k ? x.get(of, row, along) : x.get(of, along, row)};
   };
-  for (int of = 0; of < batch; ++of)
+  for (int part = 0; part < batch * slices; ++part) {
+    const int of = part / slices, first = part % slices * each, end = std::min(first + each, of_k);
     for (int i = 0; i < m; ++i)
       for (int j = 0; j < d.pitch; ++j) {
         double want = j < n ? 0 : 77;
-        for (int along = 0; j < n && along < of_k; ++along)
+        for (int along = first; j < n && along < end; ++along)
           want += element(a, ma, of, i, along) * element(b, mb, shared_b ? 0 : of, j, along);
-        ASSERT_EQ(double{d.get(of, i, j)}, want) << of << " " << i << " " << j;
+        ASSERT_EQ(double{d.get(part, i, j)}, want) << part << " " << i << " " << j;
       }
+  }
 }
 
 TEST(GemmOnHopper, TilesOfFloatInEachLayout) {
@@ -418,6 +424,24 @@ TEST(GemmOnHopper, GroupsOfWarpsHaveStepsOfTheirOwn) {
   check_tile<row, k, true>(70, 140, 32 * 6);
   check_tile<row, k, false>(129, 65, 40);  // groups without a step
   check_tile<row_named("tma_64x64"), k, true>(65, 66, 32 * 9 + 4);
+}
+// 32 columns of floats are a line of the swizzle.
+TEST(GemmOnHopper, FewFloatsAcrossATile) {
+  constexpr int row = row_named("tma_128x32");
+  check_tile<row, k, false>(130, 13, 32 * 9 + 1);
+  check_tile<row, outer, false>(257, 40, 161, 2);
+  check_tile<row, k, true>(34, 130, 32 * 8 + 4);
+  check_tile<row, outer, true>(1, 257, 130, 2);
+  constexpr int narrower = row_named("tma_128x16");
+  check_tile<narrower, k, false>(130, 17, 32 * 13 + 1);
+  check_tile<narrower, outer, false>(257, 3, 161, 2);
+  check_tile<narrower, k, true>(18, 130, 32 * 8 + 4);
+  check_tile<narrower, outer, true>(1, 257, 130, 2);
+}
+TEST(GemmOnHopper, TilesOfFloatInSlicesOfK) {
+  check_tile<row_named("tma_128x32"), k, true>(20, 130, 32 * 7 + 5, 2, false, 32 * 2);
+  check_tile<row_named("tma_64x64"), outer, false>(65, 70, 32 * 5, 1, false, 32 * 3);
+  check_tile<row_named("tma_128x128"), k, false>(130, 20, 200, 2, true, 32 * 4);
 }
 
 }  // namespace

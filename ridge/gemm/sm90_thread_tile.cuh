@@ -13,14 +13,16 @@
 //
 // Where there are too few tiles to fill the multiprocessors with warps (Config::k_groups), groups of a block's warps
 // each compute the whole tile for every k_groups-th step, and their sums are added in the groups' order at the end.
+// Where there are fewer tiles yet, or too few for even waves, blocks share a tile's products: split-K slices.
 #pragma once
 #include <ridge/gemm/grid.cuh>
 #include <ridge/gemm/sm90_thread_tile.hpp>
 #include <ridge/gemm/sm90_wgmma.cuh>
+#include <ridge/tile/dependent_launch.cuh>
 
 namespace ridge::gemm_kernels {
 
-inline constexpr int piece_k = 4, lanes_down = 4, lanes_across = 8;  // of k; lanes of a warp, as in ThreadTile
+inline constexpr int piece_k = 4;  // of k
 
 // The N rows of a thread among a tile's `Outer` rows of an operand, and their addresses. In each group of Lanes N rows,
 // lane l has every Lanes-th row if the operand is K-major, so that eight of them lie in different banks of the swizzle;
@@ -43,9 +45,11 @@ template <Major M, int Outer, int N, int Lanes> class TileFragments {
     const int flip = Lanes == 4 && i % 2 ? 64 : 0;  // rows 4 to 7 of eight
     return simt::load<4>(reinterpret_cast<const float*>(tile + (at_ ^ piece * 16 ^ flip) + i * Lanes * line));
   }
-  // Else: fragment f of k.
+  // Else: fragment f of k. TMA swizzles a line of 64 or 128 bytes, all of a k.
   __device__ __forceinline__ simt::vec<float, 4> fragment_at(const unsigned char* tile, int k, int f) const {
-    return simt::load<4>(reinterpret_cast<const float*>(tile + at_ + k * line + f * Lanes * 16));
+    constexpr int whole = tile::sm90::line_bytes;
+    const int at = tile::sm90::is_swizzled(line) ? at_ ^ k / (whole / line) % (line / 16) * 16 : at_;
+    return simt::load<4>(reinterpret_cast<const float*>(tile + at + k * line + f * Lanes * 16));
   }
 
  private:
@@ -55,6 +59,7 @@ template <Major M, int Outer, int N, int Lanes> class TileFragments {
 // bm and tm belong to the operand `down`, bn and tn to the one `across`. MD: the former's.
 template <class Policy, Major MD> struct TmaTileKernel {
   static constexpr Config c = Policy::config;
+  static constexpr int lanes_across = tma_tile_lanes_across(c), lanes_down = 32 / lanes_across;
   static constexpr int groups_across = c.bn / (lanes_across * c.tn);
   static constexpr int warps = c.bm / (lanes_down * c.tm) * groups_across;     // that share steps
   static constexpr int pieces = c.bk / piece_k, ring = c.stages / c.k_groups;  // stages of warps that share steps
@@ -79,10 +84,12 @@ template <class Policy, Major MD> struct TmaTileKernel {
 struct TmaTileWork {
   int m, n, k;
   int batch_of_down, batch_of_across;  // 1; 0: the batch shares it
+  int slices, slice_k;                 // split-K: slice_k is whole steps
 };
 
 // epilogue(A B)                  down: [m, k]  across: [n, k], as their maps say; SwapAB: down is B, and across A
-// Preconditions: cc 90; gridDim.x is the number of tiles, gridDim.z the batch; k > 0.
+// With slices, the epilogue gets one slice's sums, and At::batch is batch * slices + slice.
+// Preconditions: cc 90; gridDim.x is the number of tiles, gridDim.z the batch times slices; k > 0.
 template <class Policy, Major MD, bool SwapAB, class Epilogue>
 __global__ void __launch_bounds__(tma_tile_threads(Policy::config), Policy::config.blocks_per_sm)
     gemm_tma_tile(const __grid_constant__ tile::sm90::TensorMap map_down,
@@ -99,19 +106,25 @@ __global__ void __launch_bounds__(tma_tile_threads(Policy::config), Policy::conf
     const int warp = static_cast<int>(threadIdx.x) / 32 % K::warps, lane = static_cast<int>(threadIdx.x) % 32;
     const int k_group =
         c.k_groups == 1 ? 0 : static_cast<int>(threadIdx.x) / 32 / K::warps;  // a constant where possible
-    const typename K::Down down(warp / K::groups_across, lane / 16 * 2 + lane % 2);
-    const typename K::Across across(warp % K::groups_across, lane / 2 % 8);
+    const typename K::Down down(warp / K::groups_across, lane / (2 * K::lanes_across) * 2 + lane % 2);
+    const typename K::Across across(warp % K::groups_across, lane / 2 % K::lanes_across);
     const TileAt place = raster_of(SwapAB ? work.n : work.m, SwapAB ? work.m : work.n, c.bm, c.bn).at(blockIdx.x);
     const int from_down = static_cast<int>(place.row) * c.bm, from_across = static_cast<int>(place.col) * c.bn;
-    const int steps = (work.k + c.bk - 1) / c.bk, batch = static_cast<int>(blockIdx.z);
+    const int part = static_cast<int>(blockIdx.z), batch = part / work.slices;
+    const int first_k = (part - batch * work.slices) * work.slice_k;
+    const int steps = (::min(work.slice_k, work.k - first_k) + c.bk - 1) / c.bk;
+    if (work.slices > 1) tile::launch_dependents();  // the kernel that adds the slices up
 
-    const auto load = [&](int stage, int step) {
+    const auto load_down = [&](int stage, int step) {
       unsigned char* to = shared + stage * K::bytes;
-      const int k = step * c.bk, of_down = batch * work.batch_of_down;
+      const int k = first_k + step * c.bk, of_down = batch * work.batch_of_down;
       sm90::arrive_and_expect_tx(full + stage, K::bytes);
       if constexpr (K::Down::along_k) sm90::load(&map_down, to, full + stage, k, from_down, of_down);
       else sm90::load(&map_down, to, full + stage, from_down, k, of_down);
-      sm90::load(&map_across, to + K::bytes_down, full + stage, from_across, k, batch * work.batch_of_across);
+    };
+    const auto load_across = [&](int stage, int step) {
+      sm90::load(&map_across, shared + stage * K::bytes + K::bytes_down, full + stage, from_across,
+                 first_k + step * c.bk, batch * work.batch_of_across);
     };
     if (threadIdx.x == 0) {
       sm90::prefetch(&map_down);
@@ -122,7 +135,10 @@ __global__ void __launch_bounds__(tma_tile_threads(Policy::config), Policy::conf
         used[s] = 0;
       }
       sm90::fence_init();
-      for (int s = 0; s < c.stages && s < steps; ++s) load(s, s);
+      const int at_once = ::min(c.stages, steps);
+      for (int s = 0; s < at_once; ++s) load_down(s, s);
+      tile::grid_dependency_wait();  // for the copy of the operand across
+      for (int s = 0; s < at_once; ++s) load_across(s, s);
     }
     __syncthreads();
 
@@ -206,7 +222,8 @@ __global__ void __launch_bounds__(tma_tile_threads(Policy::config), Policy::conf
         sm90::arrive(empty + at);
         if (atomicAdd(used + at, 1u) % K::warps == K::warps - 1) {
           sm90::wait(empty + at, now.parity);  // for the others' reads before they arrived
-          load(at, step + c.stages);
+          load_down(at, step + c.stages);
+          load_across(at, step + c.stages);
         }
       }
       __syncwarp();  // else one lane would go on alone, and split its warp
@@ -215,48 +232,55 @@ __global__ void __launch_bounds__(tma_tile_threads(Policy::config), Policy::conf
     // Through shared memory, so that warps write whole lines and the epilogue's code exists once.
     __syncthreads();
     float* scratch = reinterpret_cast<float*>(shared);  // [k_groups][bm][pitch], neighbours across exchanged
-    constexpr int pitch = c.bn + (SwapAB ? 2 : 4), part = c.bm * pitch;
+    constexpr int pitch = c.bn + (SwapAB ? 2 : 4), group_sums = c.bm * pitch;
 #pragma unroll
     for (int i = 0; i < c.tm; ++i)
 #pragma unroll
       for (int j = 0; j < c.tn; j += 2)
-        simt::store(scratch + k_group * part + down.row(i) * pitch + across.row(j),
+        simt::store(scratch + k_group * group_sums + down.row(i) * pitch + across.row(j),
                     simt::vec<float, 2>{sums[i][j + 1], sums[i][j]});
     __syncthreads();
+    // Warps write lines of 128 bytes; in four rows where D's columns are `down`, which spreads reads over several
+    // banks. A thread's vectors lie below each other.
     constexpr int rows = SwapAB ? c.bn : c.bm, groups = (SwapAB ? c.bm : c.bn) / 4;  // of the tile of D
+    constexpr int rows_of_warp = SwapAB ? 4 : 1, line = SwapAB ? 32 / rows_of_warp : groups, lines = groups / line;
+    constexpr int rows_apart = tma_tile_threads(c) / groups, vectors = rows / rows_apart,
+                  at_once = vectors < 4 ? vectors : 4;
+    static_assert(tma_tile_threads(c) % groups == 0 && rows % rows_apart == 0 && rows_apart % rows_of_warp == 0);
+    const int thread = static_cast<int>(threadIdx.x), of_group = thread / (rows_of_warp * line);
+    const int first_row = of_group / lines * rows_of_warp + thread / line % rows_of_warp;
+    const int at = (of_group % lines * line + thread % line) * 4;
     const int row = SwapAB ? from_across : from_down, col = SwapAB ? from_down : from_across;
 #pragma unroll 1
-    for (int u = static_cast<int>(threadIdx.x); u < rows * groups; u += tma_tile_threads(c)) {
-      // Warps write lines of 128 bytes; in four rows where D's columns are `down`, which spreads reads over several
-      // banks.
-      constexpr int rows_of_warp = SwapAB ? 4 : 1, line = 32 / rows_of_warp;
-      const int of_warp = u / 32, lines = groups / line;
-      const int r = SwapAB ? of_warp / lines * rows_of_warp + u % 32 / line : u / groups;
-      const int at = (SwapAB ? of_warp % lines * line + u % line : u % groups) * 4, left = work.n - col - at;
-      if (row + r >= work.m || left <= 0) continue;
-      simt::vec<float, 4> four;
+    for (int r = first_row; r < rows; r += at_once * rows_apart) {
+      simt::vec<float, 4> four[at_once];
 #pragma unroll
-      for (int g = 0; g < c.k_groups; ++g) {  // in the groups' order
-        simt::vec<float, 4> part_of;
-        if constexpr (SwapAB) {
+      for (int i = 0; i < at_once; ++i) {
+        const int of_tile = r + i * rows_apart;
 #pragma unroll
-          for (int v = 0; v < 4; ++v) part_of[v] = scratch[g * part + (at + v) * pitch + (r ^ 1)];
-        } else {
-          const auto exchanged = simt::load<4>(scratch + g * part + r * pitch + at);
-          part_of = {exchanged[1], exchanged[0], exchanged[3], exchanged[2]};
+        for (int g = 0; g < c.k_groups; ++g) {  // in the groups' order
+          simt::vec<float, 4> part_of;
+          if constexpr (SwapAB) {
+#pragma unroll
+            for (int v = 0; v < 4; ++v) part_of[v] = scratch[g * group_sums + (at + v) * pitch + (of_tile ^ 1)];
+          } else {
+            const auto exchanged = simt::load<4>(scratch + g * group_sums + of_tile * pitch + at);
+            part_of = {exchanged[1], exchanged[0], exchanged[3], exchanged[2]};
+          }
+#pragma unroll
+          for (int v = 0; v < 4; ++v) four[i][v] = g == 0 ? part_of[v] : four[i][v] + part_of[v];
         }
-#pragma unroll
-        for (int v = 0; v < 4; ++v) four[v] = g == 0 ? part_of[v] : four[v] + part_of[v];
       }
-      epilogue(four, At{batch, row + r, col + at, ::min(left, 4)});
+      finish_vectors(epilogue, four, Vectors{part, row + r, col + at, rows_apart, 0, work.m, work.n});
     }
   }
 }
 
-// Launches the kernel. `across` is contiguous along its M or N. Precondition: a batch of at most max_grid_z.
+// Launches the kernel. `across` is contiguous along its M or N. early: the kernel before it wrote `across` and nothing
+// else that it reads, and it begins before that one has ended. Precondition: batch times slices are at most max_grid_z.
 template <class Policy, Major MD, bool SwapAB, class Epilogue>
 [[nodiscard]] static Status launch_tma_tile(const WgmmaOperand& down, const WgmmaOperand& across, const Shape& shape,
-                                            const Epilogue& epilogue, Stream stream = {}) {
+                                            const Epilogue& epilogue, bool early = false, Stream stream = {}) {
   namespace sm90 = tile::sm90;
   constexpr Config c = Policy::config;
   const std::int64_t rows = SwapAB ? shape.n : shape.m, cols = SwapAB ? shape.m : shape.n;
@@ -270,13 +294,18 @@ template <class Policy, Major MD, bool SwapAB, class Epilogue>
   sm90::TensorMap map_down, map_across;
   RIDGE_TRY(map_of(&map_down, down, MD, rows, c.bm));
   RIDGE_TRY(map_of(&map_across, across, Major::outer, cols, c.bn));
-  const TmaTileWork work{static_cast<int>(shape.m), static_cast<int>(shape.n), static_cast<int>(shape.k),
-                         down.batch_stride ? 1 : 0, across.batch_stride ? 1 : 0};
-  const Shape as_taken{rows, cols, shape.k, shape.batch};
+  const TmaTileWork work{static_cast<int>(shape.m),
+                         static_cast<int>(shape.n),
+                         static_cast<int>(shape.k),
+                         down.batch_stride ? 1 : 0,
+                         across.batch_stride ? 1 : 0,
+                         static_cast<int>(shape.slices),
+                         static_cast<int>(shape.slices > 1 ? shape.slice_k : shape.k)};
+  const Shape as_taken{rows, cols, shape.k, shape.batch, shape.slices, shape.slice_k};
   const simt::Config at = grid_of(tiles_of(c, as_taken), tma_tile_threads(c), tma_tile_smem_bytes(c), c, as_taken,
                                   stream, simt::native_warp);
-  return sm90::launch_clusters(at, 1, gemm_tma_tile<Policy, MD, SwapAB, Epilogue>, map_down, map_across, work,
-                               epilogue);
+  return tile::launch_dependent(early ? 90 : 0, at, gemm_tma_tile<Policy, MD, SwapAB, Epilogue>, map_down, map_across,
+                                work, epilogue);
 }
 
 }  // namespace ridge::gemm_kernels

@@ -78,6 +78,8 @@ inline Step step_of(const Config& c, const GemmProblem& p, const DeviceInfo& dev
   return step;
 }
 
+inline double memory_us(const Config&, const GemmProblem&, double us, double /*blocks*/) { return us / copies_share; }
+
 inline TileBlock block_of(const Config& c, const GemmProblem& p, const DeviceInfo& device) {
   const int threads = thread_tile_threads(c);
   return {.threads = threads,
@@ -93,7 +95,8 @@ inline TileBlock block_of(const Config& c, const GemmProblem& p, const DeviceInf
           .start_clocks = tile_clocks,
           .finish_clocks = thread_finish_clocks(p),
           .few_wait = true,
-          .step_of = step_of};
+          .step_of = step_of,
+          .memory_us = memory_us};
 }
 
 // ---- lesson
