@@ -32,7 +32,7 @@ std::string refusal(const AttentionProblem& p, const PlanOptions& options = {}) 
 }
 
 TEST(AttentionPlan, TakesTheRowWithRoomForTheHead) {
-  EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 64}), "register_64");
+  EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 64}), "register_64_square");
   EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 96}), "register_128");
   EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 192, .dv = 128}), "register_256");
   EXPECT_EQ(chosen({.b = 4, .hq = 32, .hkv = 32, .sq = 4096, .sk = 4096, .d = 64, .dtype = bf16}), "wgmma_64");

@@ -33,6 +33,8 @@ inline constexpr Variant variants[] = {
      {.algorithm = Algorithm::register_tile, .bm = 64, .bn = 64, .d = 64, .dv = 64, .threads = 128, .rows = 8, .blocks_per_sm = 3, .transposed = false}, 0.2, Role::lesson},
     {"register_64", "Q and K transposed in shared memory: 32 multiply-adds for 3 reads of 16 bytes, without bank conflicts", true, false,
      {.algorithm = Algorithm::register_tile, .bm = 64, .bn = 64, .d = 64, .dv = 64, .threads = 128, .rows = 8, .blocks_per_sm = 3}, 0.45},
+    {"register_64_square", "128 queries: 8x8 scores and 8x8 of O in a thread's registers, 64 multiply-adds for 4 reads", true, false,
+     {.algorithm = Algorithm::register_tile, .bm = 128, .bn = 64, .d = 64, .dv = 64, .threads = 128, .rows = 8, .blocks_per_sm = 2}, 0.5},
     {"register_128", "the same for wider heads", true, false,
      {.algorithm = Algorithm::register_tile, .bm = 128, .bn = 64, .d = 128, .dv = 128, .threads = 256, .rows = 8}, 0.45},
     {"register_256", "and for the widest", true, false,
