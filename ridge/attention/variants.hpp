@@ -105,6 +105,8 @@ inline constexpr Variant variants[] = {
      {.algorithm = Algorithm::mma_gradient, .bm = 64, .bn = 32, .d = 256, .dv = 256, .threads = 128, .rows = 16}, 0.115},
     {"wgmma_gradient_64", "gradients on Hopper's tensor cores: a block owns keys, and adds to dQ in their order", false, true,
      {.algorithm = Algorithm::wgmma_gradient, .bm = 128, .bn = 128, .d = 64, .dv = 64, .threads = 384}, 0.36},
+    {"wgmma_gradient_96", "the same for heads of 72 to 96 columns: products of the last panel read only the existing columns", false, true,
+     {.algorithm = Algorithm::wgmma_gradient, .bm = 128, .bn = 64, .d = 96, .dv = 96, .threads = 384}, 0.43},
     {"wgmma_gradient_128", "the same for wider heads", false, true,
      {.algorithm = Algorithm::wgmma_gradient, .bm = 128, .bn = 64, .d = 128, .dv = 128, .threads = 384}, 0.45},
     {"wgmma_gradient_256", "and for the widest: one consumer has dV, another dK, and a third dQ, which reads dS from shared memory", false, true,
