@@ -168,7 +168,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
           const Arguments<T>& a = sequence.arguments();
           if (Varlen && at.tile * c.bm >= a.sq) return;
           const Walk walk(a, at.tile * c.bm, has_mask);
-          const int kv_head = at.head / a.group;
+          const int kv_head = scheduler.kv_head(at.head);
           for (int tile = 0; tile <= walk.tiles; ++tile) {
             if (tile < walk.tiles) {
               sm90::wait(sync.empty_k + k.stage, k.parity ^ 1);
