@@ -429,7 +429,7 @@ constexpr std::int64_t falling_heads(std::int64_t heads, std::int64_t key_tiles,
   work.parts = call.plan.splits;
   const wgmma_gradient::PartOfGroup part_of = wgmma_gradient::part_of_group(p, call.plan.splits);
   work.heads_of_part = static_cast<int>(part_of.heads);
-  work.query_parts = static_cast<int>(part_of.query_parts);
+  work.tiles_of_part = static_cast<int>(ceil_div(room.tiles, part_of.query_parts));
   work.in_order = !call.problem.rule.nondeterministic;
   work.counts = work.in_order && p.sk > c.bm;
   // Half of the L2 cache holds Q, dO and dQ of the parts whose blocks interleave. Where an addition takes longer than a
@@ -440,12 +440,20 @@ constexpr std::int64_t falling_heads(std::int64_t heads, std::int64_t key_tiles,
   if (work.in_order && p.rule.right >= 0 && p.rule.left < 0)
     work.falling = static_cast<unsigned>(falling_heads(of_keys, ceil_div(p.sk, c.bm), call.plan.device.sms));
   const std::int64_t heads = of_keys - work.falling;
-  const std::int64_t bytes =
-      part_of.heads * ceil_div(room.tiles, part_of.query_parts) * c.bn * (2 * c.d + 2 * c.dv + 4 * c.d);
+  const std::int64_t bytes = part_of.heads * work.tiles_of_part * c.bn * (2 * c.d + 2 * c.dv + 4 * c.d);
   const std::int64_t part = call.plan.device.l2_bytes / 6 * (waits ? 4 : 3);
   const std::int64_t fit = std::clamp<std::int64_t>(part / std::max<std::int64_t>(1, bytes), 1, heads);
   const std::int64_t groups = waits ? ceil_div(heads, fit) : 1;
-  work.interleaved = static_cast<unsigned>(waits ? ceil_div(heads, groups) : fit);
+  const std::int64_t interleaved = waits ? ceil_div(heads, groups) : fit, key_tiles = ceil_div(p.sk, c.bm);
+  work.interleaved = static_cast<unsigned>(interleaved);
+  const auto divider = [](std::int64_t n) { return Divider(std::max<std::int64_t>(1, n)); };
+  // At most as many blocks of a group as there are blocks, of which a grid has less than 2^31.
+  work.by_group_blocks = divider(key_tiles * interleaved);
+  work.by_interleaved = divider(interleaved);
+  work.by_rest = divider(heads % interleaved);
+  work.by_falling = divider(work.falling);
+  work.by_batch_parts = divider(p.hkv * work.parts);
+  work.by_ranges = divider(part_of.query_parts);
   return work;
 }
 

@@ -59,8 +59,8 @@ struct WorkspaceParts {
   std::int64_t tiles, dq_accum, stats, bases, mask, partial_k, partial_v, words;  // tiles: with bn queries each
   std::int64_t bytes() const { return dq_accum + stats + bases + mask + partial_k + partial_v + words; }
 };
-// What one of a group's `parts` parts has: some of its query heads; or, with more parts than heads, one of `query_parts`
-// ranges of one head's queries.
+// What one of a group's `parts` parts has: some of its query heads; or, with more parts than heads, one of
+// `query_parts` ranges of one head's queries.
 struct PartOfGroup {
   std::int64_t heads, query_parts;
 };

@@ -4,6 +4,7 @@
 #include <ridge/attention/gradient.cuh>
 #include <ridge/attention/sm90_gradient.hpp>
 #include <ridge/attention/sm90_tiles.cuh>
+#include <ridge/core/divider.hpp>
 #include <ridge/tile/dependent_launch.cuh>
 #include <ridge/tile/packed.cuh>
 #include <ridge/tile/sm80/mma.cuh>
@@ -70,11 +71,14 @@ struct GradientWork {
   int tiles;             // with bn queries each
   int parts;             // of each group of heads; every part has blocks of its own for all keys of its key head
   int heads_of_part;     // query heads, one after the other
-  int query_parts;       // ranges of tiles of queries that the parts of one head share; 1 where a part has all
+  int tiles_of_part;     // tiles of queries: all of a head's, or a range of them
   unsigned interleaved;  // parts whose blocks interleave, 1 or more
   unsigned falling;      // number of last parts whose longest blocks begin first; not all parts
   bool in_order;         // blocks add to a tile of dQ in the order of their keys
   bool counts;           // blocks take numbers as they begin: in order, where several add to a tile
+  // A block divides its number before its first load: by the blocks of a group that interleaves, by the parts that
+  // interleave in it (`interleaved`, the last group's rest, or `falling`), by the parts of a batch, and by the ranges of a head's queries.
+  Divider by_group_blocks, by_interleaved, by_rest, by_falling, by_batch_parts, by_ranges;
 };
 
 // Gives a block its number, and synchronizes it; the tensor maps are on their way then. To be called before anything
@@ -166,22 +170,25 @@ template <class Policy, class T> struct GradientWalk {
     falls = number >= rising * all;
     // Blocks of `interleaved` heads, or of the rest, interleave: the same tile of keys of each head, then the next
     // tile.
-    const unsigned first_head = falls ? rising : number / (all * work.interleaved) * work.interleaved;
-    const unsigned among = falls ? work.falling : ::min(work.interleaved, rising - first_head);
-    const unsigned in_heads = number - first_head * all, place = in_heads / among,
-                   of_all = first_head + in_heads % among;
+    const unsigned first_head = falls ? rising : work.by_group_blocks(number) * work.interleaved;
+    const bool whole_group = first_head + work.interleaved <= rising;
+    const Divider& by_among = falls ? work.by_falling : whole_group ? work.by_interleaved : work.by_rest;
+    unsigned among = number - first_head * all;  // the block's place among those of a tile of keys
+    const unsigned place = by_among.divide(among), of_all = first_head + among;
     // Without an order, blocks that take longest with a causal mask come first.
     first_key = static_cast<int>(work.in_order && !falls ? all - 1 - place : place) * bm;
-    key_part = static_cast<int>(of_all % heads);
-    batch = static_cast<int>(of_all / heads);
+    unsigned of_batch = of_all;
+    batch = static_cast<int>(work.by_batch_parts.divide(of_batch));
+    key_part = static_cast<int>(of_batch);
     const Keys queries = Meeting<Side::keys>::range(a, first_key, ::min(first_key + bm, a.sk) - 1);
-    const int in_part = (work.tiles + work.query_parts - 1) / work.query_parts,  // tiles of queries
-        from = key_part % work.query_parts * in_part;
+    unsigned range = static_cast<unsigned>(key_part);
+    const auto head_part = static_cast<int>(work.by_ranges.divide(range));
+    const int in_part = work.tiles_of_part, from = static_cast<int>(range) * in_part;
     first_tile = ::max(queries.first / bn, from);
     tiles = ::max(0, ::min((queries.last + bn - 1) / bn, from + in_part) - first_tile);
     if (queries.first >= queries.last) tiles = 0;
     steps = tiles * work.heads_of_part;
-    head = key_part / work.query_parts * work.heads_of_part;
+    head = head_part * work.heads_of_part;
     tile = begin();
   }
   // Makes the state warp-uniform in a form that the compiler recognizes: it need not keep a copy per thread.

@@ -17,8 +17,8 @@ struct WgmmaTileScheduler {
   bool pairs, longest_first;
   unsigned all_heads, blocks, places_on, kv_on, members_on,
       batches_on;  // increments of a block per step, so that the device divides once
-  // A division by a number that the compiler does not know is 20 instructions and two waits for the special units. Every
-  // role of a block would begin with four of them, before its first load.
+  // A division by a number that the compiler does not know is 20 instructions and two waits for the special units.
+  // Every role of a block would begin with four of them, before its first load.
   Divider by_steps_of_head, by_kv_heads, by_group, by_all_heads;
 
   // all_heads: of the whole batch; group: heads that share K and V; rises: later tiles of a head take longer
