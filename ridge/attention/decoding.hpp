@@ -49,7 +49,8 @@ inline roofline::Kernel kernel_of(const Variant& row, const AttentionProblem& p,
   constexpr double bytes_per_clock = 64;
   const auto zeros = static_cast<double>((c.d - p.d + c.dv - p.dv) * c.bn) * static_cast<double>(size_of(p.dtype));
   if (device.clock_ghz > 0) k.block_us = each * zeros / (bytes_per_clock * device.clock_ghz) * 1e-3;
-  const double waves = static_cast<double>(k.blocks) / std::max(device.sms, 1);
+  const int per_sm = std::max(roofline::occupancy(device, k.block).blocks, 1);
+  const double waves = static_cast<double>(k.blocks) / (std::max(device.sms, 1) * per_sm);
   k.block_us += block_overhead_us * std::max(0.0, 1 - 1 / std::max(waves, 1.0));
   return k;
 }

@@ -107,7 +107,8 @@ template <class Policy, class T> class WgmmaConsumer {
   // f(take(r, key), x, y) for the scores x, y of each pair of neighbouring keys. The loads of a batch of pairs are in
   // flight together.
   template <class Take, class F> __device__ __forceinline__ void for_score_pairs(Take take, F f) {
-    constexpr int batch = c.bn % 64 == 0 ? 8 : 4;
+    // As many as registers hold beside narrow sums.
+    constexpr int batch = c.bn == 128 && c.dv <= 64 ? 16 : c.bn % 64 == 0 ? 8 : 4;
     static_assert(c.bn / 8 % batch == 0);
 #pragma unroll
     for (int first = 0; first < c.bn / 8; first += batch) {
@@ -144,6 +145,25 @@ template <class Policy, class T> class WgmmaConsumer {
       for (int j = 0; j < 2; ++j)
         if (bias[j] == minus_infinity) s_[i + j] = minus_infinity;
     });
+  }
+  // The same with floats, in panels of as many bytes: 32 columns.
+  __device__ __forceinline__ void add_floats(unsigned char* from, float factor) {
+    constexpr int columns = panel / 2;
+    unsigned lane = static_cast<unsigned>(lane_);
+    tile::make_opaque(lane);  // or addresses stay in registers until the next tile, as in store()
+    const unsigned first = static_cast<unsigned>(first_ + warp_ * 16) + lane / 4;
+#pragma unroll
+    for (int n = 0; n < c.bn / 8; ++n)
+#pragma unroll
+      for (int r = 0; r < rows; ++r) {
+        const unsigned place = tile::sm90::swizzled(first + r * 8, n * 8 % columns * 4 + lane % 4 * 8);
+        const auto bias = simt::load<2>(reinterpret_cast<const float*>(from + n * 8 / columns * K::q_panel + place));
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+          float& score = s_[4 * n + 2 * r + j];
+          score = bias[j] == minus_infinity ? minus_infinity : fmaf(score, factor, bias[j]);
+        }
+      }
   }
   // Sets scores of keys outside span(r) to -inf, for each row r.
   template <class F> __device__ __forceinline__ void apply_mask(F span) {

@@ -29,6 +29,7 @@ template <class T> struct DecodeOneArguments {
   int heads, blocks;              // heads that share K and V; blocks for them, c.bm heads each
   int d, dv;                      // existing columns
   int tiles;                      // tiles of keys per split
+  int ring;                       // tiles of the circular buffer
   float scale_log2;               // applied to scores, in the exponent of 2
   float* parts;                   // [batch, blocks in x][parts][decode_part_floats]
   tile::Arrivals *arrivals, run;  // [batch, blocks in x]
@@ -43,12 +44,12 @@ struct DecodeOneMaps {
 template <class Policy> struct DecodeOneKernel {
   static constexpr Config c = Policy::config;
   static constexpr int warps = decode_one_warps(c), threads = warps * 32;  // of the consumers
-  static constexpr int ring = decode_ring_tiles(c);
+  static constexpr int ring = decode_ring_tiles(c);                        // at most
   static constexpr int k_bytes = mma_tile_bytes(c.bn, c.d), tile_bytes = decode_stage_bytes(c);
-  static constexpr int ring_at = mma_tile_bytes(c.bm, c.d), sums_at = ring_at + decode_ring_bytes(c);
+  static constexpr int sums_at = mma_tile_bytes(c.bm, c.d);
   static constexpr int full_at = sums_at + warps * decode_part_floats(c, c.bm) * 4, empty_at = full_at + ring * 8;
-  static constexpr int gathered_at = empty_at + ring * 8, last_at = gathered_at + 8;
-  static_assert(last_at + 8 == decode_one_bytes(c));
+  static constexpr int gathered_at = empty_at + ring * 8, last_at = gathered_at + 8, ring_at = decode_ring_at(c);
+  static_assert(last_at + 8 <= ring_at && ring_at - last_at - 8 < 1024 && tile_bytes % 1024 == 0);
   static_assert(c.bm == 8 && c.bn % 16 == 0 && c.d % panel == 0 && c.dv % panel == 0);
 };
 
@@ -252,7 +253,8 @@ __device__ __forceinline__ DecodePiece merge_parts(const float* stats, const flo
 // o = softmax(scale q k^T) v                                                          shapes: see DecodeOneArguments
 // Preconditions: cc 90; gridDim is (heads of K x a.blocks, splits, batch); split p has the tiles from p a.tiles on; a.d
 // is a multiple of 8, a.dv of 4; rows of Q and O are aligned to 16 bytes; a.scale_log2 > 0; at most decode_most_parts
-// splits.
+// splits; a.ring is at most K::ring, and at least a split's tiles or a multiple of the warps; with several splits it is
+// K::ring.
 template <class Policy, class T>
 __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     attention_decode_one(const DecodeOneArguments<T> a, const __grid_constant__ DecodeOneMaps maps) {
@@ -294,7 +296,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
       };
       if (elected) {
         RIDGE_KEEP_LOOP
-        for (int stage = 0; stage < K::ring; ++stage) {
+        for (int stage = 0; stage < a.ring; ++stage) {
           sm90::init(full + stage, 1);
           sm90::fence_init();
           if (first_tile + stage < last_tile) load(first_tile + stage, stage);
@@ -302,11 +304,13 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
       }
       __syncwarp();
       sm90::named_barrier_sync<c.threads>(ready);
-      sm90::PipelineState<K::ring> at;
+      int stage = 0;
+      unsigned parity = 0;
       RIDGE_KEEP_LOOP
-      for (int tile = first_tile + K::ring; tile < last_tile; ++tile, at.next()) {
-        sm90::wait(empty + at.stage, at.parity);
-        if (elected) load(tile, at.stage);
+      for (int tile = first_tile + a.ring; tile < last_tile; ++tile) {
+        sm90::wait(empty + stage, parity);
+        if (elected) load(tile, stage);
+        if (++stage == a.ring) stage = 0, parity ^= 1;
       }
       __syncwarp();
       if (parts == 1) return;
@@ -364,7 +368,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
       warp.add_pv(k + K::k_bytes);
       __syncwarp();  // all lanes have read the tile
       if (lane == 0) sm90::arrive(empty + stage);
-      if ((stage += K::warps) >= K::ring) stage = warp_index, parity ^= 1;
+      if ((stage += K::warps) >= a.ring) stage = warp_index, parity ^= 1;
     }
     warp.store(sums + warp_index * decode_part_floats(c, c.bm), rows);
     sm90::named_barrier_sync<K::threads>(summed);
@@ -440,6 +444,7 @@ template <class T> struct DecodeOneRows : RowsOf<Algorithm::decode_one, T> {
                                .d = static_cast<int>(p.d),
                                .dv = static_cast<int>(p.dv),
                                .tiles = static_cast<int>(ceil_div(ceil_div(keys, c.bn), splits)),
+                               .ring = decode_one::ring_tiles(c, p, call.plan.device, splits),
                                .scale_log2 = all.scale * log2_e,
                                .parts = nullptr,
                                .arrivals = nullptr,
@@ -467,6 +472,7 @@ template <class T> struct DecodeOneRows : RowsOf<Algorithm::decode_one, T> {
     const DecodeOneArguments<T> args = decode_arguments_of(c, call);
     simt::Config at = launch_config(call, p.hkv * args.blocks);
     at.grid.z = static_cast<unsigned>(p.b);
+    at.smem = static_cast<std::size_t>(decode_one_bytes(c, args.ring));
     return tile::sm90::launch_clusters(at, 1, attention_decode_one<Policy<I>, T>, args, maps);
   }
 };

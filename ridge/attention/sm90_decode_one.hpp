@@ -5,23 +5,29 @@
 
 namespace ridge::attention_kernels {
 
-// Q [8][d] in panels, a circular buffer of tiles of K [bn][d] and V [bn][dv], a part of each consumer warp, two
-// barriers per tile of the buffer, one more, and a flag. A part: for each of 8 rows the sum of P and the maximum that P
-// is relative to, and then O [rows][dv + pad], not yet normalized. Warps store it in shared memory, blocks in the
-// workspace, where `rows` are the existing ones.
+// Q [8][d] in panels, a part of each consumer warp, two barriers per tile of the circular buffer, one more, and a flag;
+// and last, on a line of 1,024 bytes, the circular buffer of tiles of K [bn][d] and V [bn][dv]. It has as many tiles as
+// a problem needs, so that blocks with few keys share a multiprocessor. A part: for each of 8 rows the sum of P and the
+// maximum that P is relative to, and then O [rows][dv + pad], not yet normalized. Warps store it in shared memory,
+// blocks in the workspace, where `rows` are the existing ones.
 
 constexpr int decode_one_warps(const Config& c) { return c.threads / 32 - 1; }  // consumers; then the producer
 constexpr int decode_part_rows(const Config& c, std::int64_t heads) {           // heads: that share K and V
   return heads < c.bm ? static_cast<int>(heads) : c.bm;
 }
 constexpr int decode_part_floats(const Config& c, int rows) { return 2 * c.bm + rows * (c.dv + pad); }
+// Tiles of the largest circular buffer, and its bytes.
 constexpr int decode_ring_tiles(const Config& c) { return decode_one_warps(c) * c.stages; }
 constexpr int decode_ring_bytes(const Config& c) { return decode_ring_tiles(c) * decode_stage_bytes(c); }
-constexpr int decode_one_bytes(const Config& c) {
-  return mma_tile_bytes(c.bm, c.d) + decode_ring_bytes(c) + decode_one_warps(c) * decode_part_floats(c, c.bm) * 4 +
-         (2 * decode_ring_tiles(c) + 1) * 8 + 8;
+// Bytes before the circular buffer, and of the block with one of `tiles` tiles.
+constexpr int decode_ring_at(const Config& c) {
+  constexpr int line = 1024;  // of swizzled tiles
+  const int bytes = mma_tile_bytes(c.bm, c.d) + decode_one_warps(c) * decode_part_floats(c, c.bm) * 4 +
+                    (2 * decode_ring_tiles(c) + 1) * 8 + 8;
+  return (bytes + line - 1) / line * line;
 }
-// Largest number of splits: the last block merges them in place of the circular buffer.
+constexpr int decode_one_bytes(const Config& c, int tiles) { return decode_ring_at(c) + tiles * decode_stage_bytes(c); }
+// Largest number of splits: the last block merges them in place of the largest circular buffer.
 constexpr int decode_most_parts(const Config& c) { return decode_ring_bytes(c) / (decode_part_floats(c, c.bm) * 4); }
 
 }  // namespace ridge::attention_kernels
@@ -65,12 +71,31 @@ inline std::string fits(const Variant& row, const AttentionProblem& p, const Dev
   if (std::string why = refuse_without_vectors({&p.q, &p.k, &p.v, &p.o}, p, "it reads"); !why.empty()) return why;
   if (std::string why = refuse_masks(p); !why.empty()) return why;
   if (std::string why = refuse_grid(c, p); !why.empty()) return why;
-  return refuse_smem(decode_one_bytes(c), device);
+  return refuse_smem(decode_one_bytes(c, decode_ring_tiles(c)), device);
+}
+
+// Tiles of the circular buffer. Splits are merged in its place, and one block per multiprocessor takes all that it has.
+// More blocks than multiprocessors share them, up to Config::blocks_per_sm: each begins while others wait for their
+// keys, and together they have as many bytes in flight as one would have. A warp has stages of its own, so that a
+// buffer that is filled again has as many for each.
+inline int ring_tiles(const Config& c, const AttentionProblem& p, const DeviceInfo& device, int parts) {
+  const int most = decode_ring_tiles(c), warps = decode_one_warps(c);
+  if (parts > 1) return most;
+  const int tiles = static_cast<int>(std::min<std::int64_t>(ceil_div(keys_of(p).count(), c.bn), most));
+  for (std::int64_t sharing =
+           std::min<std::int64_t>(ceil_div(blocks_of(c, p), std::max(device.sms, 1)), c.blocks_per_sm);
+       sharing > 1; --sharing) {
+    const int room = device.smem_per_sm / static_cast<int>(sharing) - device.smem_reserved - decode_ring_at(c);
+    const int fit = room / decode_stage_bytes(c);
+    if (fit >= tiles) return tiles;
+    if (fit >= warps) return fit / warps * warps;
+  }
+  return tiles;
 }
 
 inline int splits(const Variant& row, const AttentionProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
-  return decoding::splits_of(decode_one_warps(c), decode_most_parts(c), blocks_of(c, p), places_of(c, device),
+  return decoding::splits_of(decode_one_warps(c), decode_most_parts(c), blocks_of(c, p), device.sms,
                              ceil_div(keys_of(p).count(), c.bn));
 }
 
@@ -82,20 +107,21 @@ inline std::size_t workspace(const Variant& row, const AttentionProblem& p, int 
   return static_cast<std::size_t>(blocks_of(c, p) * (splits * part_floats * 4 + 8));
 }
 
-inline Footprint footprint_in(int parts, const Variant& row, const AttentionProblem& p) {
+inline Footprint footprint_in(int parts, const Variant& row, const AttentionProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
-  return footprint_of(c, blocks_of(c, p) * parts, decode_one_bytes(c), workspace(row, p, parts));
+  return footprint_of(c, blocks_of(c, p) * parts, decode_one_bytes(c, ring_tiles(c, p, device, parts)),
+                      workspace(row, p, parts));
 }
 inline Footprint footprint(const Variant& row, const AttentionProblem& p, const DeviceInfo& device) {
-  return footprint_in(splits(row, p, device), row, p);
+  return footprint_in(splits(row, p, device), row, p, device);
 }
 
 inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   const int parts = splits(row, p, device);
   constexpr double block_overhead_us = 2;  // measured on an H100
-  roofline::Kernel k =
-      decoding::kernel_of(row, p, footprint_in(parts, row, p), device, parts, decode_one_warps(c), block_overhead_us);
+  roofline::Kernel k = decoding::kernel_of(row, p, footprint_in(parts, row, p, device), device, parts,
+                                           decode_one_warps(c), block_overhead_us);
   // Measured on an H200: only the producer waits, so that memory's reading rate is what counts; with splits, the last
   // block to arrive merges them alone.
   constexpr double parts_us = 1.4;

@@ -121,6 +121,25 @@ TEST(OneQueryOnHopper, FewKeys) {
     check_one(one_wide, "f16:b=1,hq=2,hkv=1,sq=1,d=128,sk=" + sk + ":lse", 1);
   }
 }
+// More blocks than multiprocessors: their circular buffers are as small as the keys allow, or filled again.
+TEST(OneQueryOnHopper, BlocksShareAMultiprocessor) {
+  const auto ring = [](const char* row, std::int64_t b, std::int64_t sk, std::int64_t d) {
+    const AttentionProblem p{.b = b, .hq = 8, .hkv = 8, .sq = 1, .sk = sk, .d = d, .dtype = bf16};
+    for (const Variant& v : variants)
+      if (v.name == row) return decode_one::ring_tiles(v.config, p, *device_model("H200"), 1);
+    return 0;
+  };
+  EXPECT_EQ(ring(one_narrow, 1, 5, 64), 1);
+  EXPECT_EQ(ring(one_narrow, 1, 5000, 64), 12);
+  EXPECT_EQ(ring(one_narrow, 100, 5, 64), 1);
+  EXPECT_EQ(ring(one_narrow, 30, 384, 64), 6);  // two blocks
+  EXPECT_EQ(ring(one_wide, 100, 5000, 128), 4);
+  EXPECT_EQ(ring(one_widest, 100, 40, 256), 3);
+  check_one(one_narrow, "bf16:b=35,hq=8,hkv=4,sq=1,sk=5,d=64:lse");
+  check_one(one_narrow, "f16:b=34,hq=4,hkv=4,sq=1,sk=500,d=64");
+  check_one(one_wide, "f16:b=34,hq=8,hkv=4,sq=1,sk=290,d=128:lse");
+  check_one(one_widest, "bf16:b=27,hq=10,hkv=5,sq=1,sk=150,d=256,uneven=2:inputs=q,k,v,lengths");
+}
 TEST(OneQueryOnHopper, MasksAreRangesOfKeys) {
   for (const std::string mask : {":causal=lower_right", ":causal", ":window=40,3:align=lower_right", ":window=7,50",
                                  ":window=70,-1:align=lower_right", ":window=0,0:align=lower_right"})

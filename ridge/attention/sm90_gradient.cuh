@@ -6,8 +6,9 @@
 // shared memory, which tensor cores read transposed, and a tile of dQ leaves in float32 by bulk copies that add. (Dao,
 // "FlashAttention-2", 2023; Shah et al., "FlashAttention-3", 2024.)
 //
-// With few key heads the heads that share keys are split into parts, each with blocks of its own: dK and dV of each
-// part go to the workspace in float32, and a post-processing kernel sums them in the parts' order.
+// With few key heads the heads that share keys are split into parts, each with blocks of its own, and with few keys a
+// head's queries are too: dK and dV of each part go to the workspace in float32, and a post-processing kernel sums them
+// in the parts' order.
 //
 // Blocks add to a tile of dQ in the order of their keys, from the last ones on, unless nondeterministic. A block takes
 // its number when it begins and waits only for smaller numbers, so a block that is waited for is running. With a causal
@@ -22,6 +23,7 @@
 #include <ridge/attention/sm90_gradient_steps.cuh>
 #include <ridge/attention/sm90_gradient_wide.cuh>
 #include <ridge/attention/sm90_launch.cuh>
+#include <ridge/tile/sm90/dependent_launch.cuh>
 
 namespace ridge::attention_kernels {
 
@@ -68,9 +70,9 @@ template <class Policy, class T, bool AsIs> class GradientConsumer : public Grad
 
   // Computes P from products and rounds it, which leaves registers for the products in flight. span(r): the tile's
   // queries that meet row r.
-  template <bool Masked, bool Far, class SpanOf>
+  template <bool Masked, bool Far, class MaskAt, class SpanOf>
   __device__ __forceinline__ void compute_p(const Scores<T>& scores, const TileStats* stats, const float* bases,
-                                            unsigned mask, SpanOf span) {
+                                            const MaskAt& mask, SpanOf span) {
     this->template compute_p_each<Masked, Far>(
         s_, scores, stats, bases, mask, span, [&](int n, int r, const float(&p)[2], const float(&slope)[2]) {
           p_[n / 2][n % 2 * 2 + r] = tile::pack_pair<T>(p[0], p[1]);
@@ -90,8 +92,9 @@ template <class Policy, class T, bool AsIs> class GradientConsumer : public Grad
   __device__ __forceinline__ void store_dq(float* to) const {
 #pragma unroll
     for (int j = 0; j < 8; ++j)
-      simt::store(to + 4 * dq_vector(consumer_, j, thread_),
-                  simt::vec<float, 4>{dq_[4 * j], dq_[4 * j + 1], dq_[4 * j + 2], dq_[4 * j + 3]});
+      if (8 * j < K::dq_last || consumer_ == 0)
+        simt::store(to + 4 * dq_vector(consumer_, j, thread_),
+                    simt::vec<float, 4>{dq_[4 * j], dq_[4 * j + 1], dq_[4 * j + 2], dq_[4 * j + 3]});
   }
 
   // The same, without NaN and infinities of K: the dS that must meet them is NaN.
@@ -99,7 +102,7 @@ template <class Policy, class T, bool AsIs> class GradientConsumer : public Grad
     ds += K::by_queries ? mma_tile_bytes(c.bm, first_) : 0;
     k += K::by_queries ? 0 : mma_tile_bytes(c.bm, first_);
 #pragma unroll 1
-    for (int j = 0; j < 8; ++j) {
+    for (int j = 0; j < (consumer_ == 0 ? 8 : K::dq_last / 8); ++j) {
       simt::vec<float, 4> sums{0, 0, 0, 0};
 #pragma unroll 1
       for (int key = 0; key < c.bm; ++key) {
@@ -141,8 +144,9 @@ template <class Policy, class T, bool AsIs> class GradientConsumer : public Grad
 
 // dK, dV, and the dQ accumulator in the workspace, without the scale.                  shapes: see GradientArguments
 // Preconditions: cc 90; maps as in WgmmaGradientMaps and GradientMaskMap; rows of the tensors are whole 16-byte
-// vectors; a mask tensor if and only if the Config has masks; the pre-processing kernel has run; AsIs: no softcap, and
-// a positive scale; d and dv are at most the Config's; gridDim.x is batch * key heads * parts * tiles of keys.
+// vectors; a mask tensor if and only if the Config has masks; the pre-processing kernel has run, or is the one before
+// this; AsIs: no softcap, a positive scale, and no mask of float32; d and dv are at most the Config's; gridDim.x is
+// batch * key heads * parts * tiles of keys.
 template <class Policy, class T, bool AsIs>
 __global__ void __launch_bounds__(Policy::config.threads, 1)
     attention_wgmma_gradient(const __grid_constant__ WgmmaGradientMaps maps,
@@ -178,10 +182,9 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
         sync.special[s] = 0;
       }
       sync.special_k = 0;
-      sync.number = work.in_order ? atomicAdd(work.next, 1u) : blockIdx.x;
       sm90::fence_init();
     }
-    __syncthreads();
+    take_number(sync.number, maps, work);
     GradientWalk<Policy, T> walk(a, work, sync.number);
 
     if (group == 0) {
@@ -204,7 +207,7 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
           pipeline_o.producer_acquire(at);
           load_panels<c.bn, c.dv>(&maps.grad_o, stage_o(at.stage), sync.full_o + at.stage, walk.first_query(),
                                   walk.head, walk.batch);
-          if constexpr (c.masks) {
+          if (c.masks && !is_float_mask<AsIs>(mask)) {
             sm90::wait(&sync.empty_mask, parity_of_mask(step) ^ 1);
             walk.load_mask(mask, shared + K::mask_at, &sync.full_mask);
           }
@@ -229,8 +232,8 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
             if (is_leader) {
               float* to = work.dq_accum + place * (c.bn * c.d) + m * K::dq_elements;
               const unsigned char* from = shared + K::dq_at + stage * K::dq_bytes + m * K::dq_elements * 4;
-              if (work.in_order && predecessors == 0) sm90::store_bulk(to, from, K::dq_elements * 4);
-              else sm90::add_bulk(to, from, K::dq_elements * 4);
+              if (work.in_order && predecessors == 0) sm90::store_bulk(to, from, K::dq_bytes_of(m));
+              else sm90::add_bulk(to, from, K::dq_bytes_of(m));
               sm90::commit_stores();
             }
             lanes.sync();
@@ -280,6 +283,7 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
     sm90::PipelineState<c.stages> at;
     Parities checked;
     bool found_special = false;
+    const bool float_mask = is_float_mask<AsIs>(mask);
 
     const auto start_qk = [&](const auto& state) {
       pipeline_q.consumer_wait(state);
@@ -303,9 +307,10 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
         sm90::wait_products<0>();
         sm90::fence_sums();
         m.start_dp(base + K::v_at, grad_o);
-        if constexpr (c.masks) sm90::wait(&sync.full_mask, parity_of_mask(step));
+        if (c.masks && !float_mask) sm90::wait(&sync.full_mask, parity_of_mask(step));
         const float* const bases = work.bases + walk.place(work) * c.bn;
-        if (far) m.template compute_p<true, true>(scores, stats, bases, base + K::mask_at, span);
+        if (float_mask) m.template compute_p<true, true>(scores, stats, bases, walk.float_mask(), span);
+        else if (far) m.template compute_p<true, true>(scores, stats, bases, base + K::mask_at, span);
         else if (whole) m.template compute_p<false, false>(scores, stats, bases, base + K::mask_at, span);
         else m.template compute_p<true, false>(scores, stats, bases, base + K::mask_at, span);
         sm90::wait_products<0>();
@@ -332,7 +337,7 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
         m.start_dv(grad_o);
         sm90::fence_shared_for_copies();
         sm90::named_barrier_sync<256>(K::both);  // all of dS is stored, and the mask is read
-        if (c.masks && consumer == 0 && is_leader) sm90::arrive(&sync.empty_mask);
+        if (c.masks && !float_mask && consumer == 0 && is_leader) sm90::arrive(&sync.empty_mask);
         sm90::fence_sums();
         m.start_dq(address(ds), base);
         m.start_dk(q);
@@ -384,7 +389,7 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
     sm90::sync_warpgroup(K::own + consumer);
     if (is_leader && first < a.sk) {
       const auto store = [&](const sm90::TensorMap* map, const unsigned char* from, int columns) {
-        for (int p = 0; p < columns / panel; ++p)
+        for (int p = 0; p < panels(columns); ++p)
           sm90::store(map, from + mma_tile_bytes(c.bm, p * panel) + sm90::outer_offset(consumer * 64), p * panel, first,
                       walk.key_part, walk.batch);  // a part is a whole group here
       };
@@ -422,8 +427,11 @@ constexpr std::int64_t falling_heads(std::int64_t heads, std::int64_t key_tiles,
   work.semaphores = work.next + 1;
   work.tiles = static_cast<int>(room.tiles);
   work.parts = call.plan.splits;
-  work.heads_of_part = static_cast<int>(p.hkv == 0 ? 1 : p.hq / p.hkv / work.parts);
+  const wgmma_gradient::PartOfGroup part_of = wgmma_gradient::part_of_group(p, call.plan.splits);
+  work.heads_of_part = static_cast<int>(part_of.heads);
+  work.tiles_of_part = static_cast<int>(ceil_div(room.tiles, part_of.query_parts));
   work.in_order = !call.problem.rule.nondeterministic;
+  work.counts = work.in_order && p.sk > c.bm;
   // Half of the L2 cache holds Q, dO and dQ of the parts whose blocks interleave. Where an addition takes longer than a
   // tile's products, blocks of one head wait longer the more of them run at a time, and the last heads longest: there
   // two thirds, and groups of equal size. More than the cache holds was measured: slower with causal masks.
@@ -432,11 +440,20 @@ constexpr std::int64_t falling_heads(std::int64_t heads, std::int64_t key_tiles,
   if (work.in_order && p.rule.right >= 0 && p.rule.left < 0)
     work.falling = static_cast<unsigned>(falling_heads(of_keys, ceil_div(p.sk, c.bm), call.plan.device.sms));
   const std::int64_t heads = of_keys - work.falling;
-  const std::int64_t bytes = p.b * p.hq / of_keys * room.tiles * c.bn * (2 * c.d + 2 * c.dv + 4 * c.d);
+  const std::int64_t bytes = part_of.heads * work.tiles_of_part * c.bn * (2 * c.d + 2 * c.dv + 4 * c.d);
   const std::int64_t part = call.plan.device.l2_bytes / 6 * (waits ? 4 : 3);
   const std::int64_t fit = std::clamp<std::int64_t>(part / std::max<std::int64_t>(1, bytes), 1, heads);
   const std::int64_t groups = waits ? ceil_div(heads, fit) : 1;
-  work.interleaved = static_cast<unsigned>(waits ? ceil_div(heads, groups) : fit);
+  const std::int64_t interleaved = waits ? ceil_div(heads, groups) : fit, key_tiles = ceil_div(p.sk, c.bm);
+  work.interleaved = static_cast<unsigned>(interleaved);
+  const auto divider = [](std::int64_t n) { return Divider(std::max<std::int64_t>(1, n)); };
+  // At most as many blocks of a group as there are blocks, of which a grid has less than 2^31.
+  work.by_group_blocks = divider(key_tiles * interleaved);
+  work.by_interleaved = divider(interleaved);
+  work.by_rest = divider(heads % interleaved);
+  work.by_falling = divider(work.falling);
+  work.by_batch_parts = divider(p.hkv * work.parts);
+  work.by_ranges = divider(part_of.query_parts);
   return work;
 }
 
@@ -445,7 +462,8 @@ template <class T>
 Status make_mask(GradientMaskMap* map, const Config& c, const Call& call, const GradientArguments<T>& a) {
   const AttentionProblem& p = call.problem;
   const wgmma_gradient::MaskShape shape = wgmma_gradient::mask_shape(c, p);
-  *map = {{}, shape.batch > 1, shape.heads > 1, p.mask_layout->row != 0};
+  *map = {{}, shape.batch > 1, shape.heads > 1, p.mask_layout->row != 0, p.mask_dtype == f32};
+  if (map->in_f32) return {};
   const auto map_of = [&](const void* data, const AttentionOperand& at) {
     return make_map<T>(&map->map, data, at, p.sk, shape.rows, shape.heads, shape.batch, c.bn);
   };
@@ -494,16 +512,17 @@ template <class T> struct WgmmaGradientRows : RowsOf<Algorithm::wgmma_gradient, 
     GradientMaskOf<Policy<I>> mask;
     if constexpr (c.masks)
       if (call.problem.b * call.problem.hq * work.tiles > 0) RIDGE_TRY(make_mask<T>(&mask, c, call, a));
-    const bool as_is = a.softcap == 0 && a.scale > 0;
-    return tile::sm90::launch_clusters(at, 1, as_is ? kernel<I, true>() : kernel<I, false>(), maps, a, work, mask);
+    const bool float_mask = c.masks && call.problem.mask_dtype == f32;
+    const bool as_is = a.softcap == 0 && a.scale > 0 && !float_mask;
+    return tile::sm90::launch_dependent_clusters(at, 1, as_is ? kernel<I, true>() : kernel<I, false>(), maps, a, work,
+                                                 mask);
   }
   template <int I> static Status launch(const Call& call) {
     constexpr Config c = variants[I].config;
     const AttentionProblem& p = call.problem;
     const auto a = gradient_arguments_of<T>(call);
     const GradientWork work = gradient_work_of(c, call);
-    constexpr std::int64_t preprocess_rows =
-        gradient_preprocess_threads / (c.dv / tile::vector_elements<T>);  // rows per block
+    constexpr std::int64_t preprocess_rows = gradient_preprocess_threads / gradient_row_lanes(c);  // rows per block
     const std::int64_t preprocess_blocks =
         std::max<std::int64_t>(1, ceil_div(p.b * p.hq * work.tiles * c.bn, preprocess_rows));
     RIDGE_TRY(simt::launch(launch_config(call, preprocess_blocks, gradient_preprocess_threads),
@@ -512,12 +531,15 @@ template <class T> struct WgmmaGradientRows : RowsOf<Algorithm::wgmma_gradient, 
     const auto config_of_vectors = [&](std::int64_t vectors) {
       return launch_config(call, ceil_div(vectors, gradient_postprocess_threads), gradient_postprocess_threads);
     };
+    // Each kernel may begin as the one before it ends.
+    const int cc = call.plan.device.cc;
     if (work.parts > 1)
-      RIDGE_TRY(simt::launch(config_of_vectors(p.b * p.hkv * p.sk * ((c.d + c.dv) / 8)),
-                             attention_wgmma_gradient_sum_parts<Policy<I>, T>, a, work));
+      RIDGE_TRY(tile::launch_dependent(cc, config_of_vectors(p.b * p.hkv * p.sk * ((c.d + c.dv) / 8)),
+                                       attention_wgmma_gradient_sum_parts<Policy<I>, T>, a, work));
     const std::int64_t vectors = p.b * p.hq * p.sq * (c.d / 8);
     if (vectors == 0) return {};
-    return simt::launch(config_of_vectors(vectors), attention_wgmma_gradient_postprocess<Policy<I>, T>, a, work);
+    return tile::launch_dependent(cc, config_of_vectors(vectors), attention_wgmma_gradient_postprocess<Policy<I>, T>, a,
+                                  work);
   }
 };
 

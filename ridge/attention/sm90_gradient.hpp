@@ -35,9 +35,9 @@ constexpr int wgmma_gradient_bytes(const Config& c) {
 
 namespace ridge::attention_detail::wgmma_gradient {
 
-// The mask tensor as the kernel reads it. A mask that TMA cannot load, or with one row for all queries, is copied
-// first: boolean elements as 0 and -inf, broadcast axes once, and a row that all queries share as often as a tile has
-// queries.
+// The mask tensor as the kernel reads it. Threads read a mask of float32. Another one that TMA cannot load, or with one
+// row for all queries, is copied first: boolean elements as 0 and -inf, broadcast axes once, and a row that all queries
+// share as often as a tile has queries.
 struct MaskShape {
   bool is_copied;
   std::int64_t batch, heads, rows, columns;  // of the copy
@@ -46,7 +46,8 @@ struct MaskShape {
 constexpr MaskShape mask_shape(const Config& c, const AttentionProblem& p) {
   if (p.mask == AttentionMask::none) return {};
   const AttentionOperand& m = *p.mask_layout;
-  const bool is_copied = p.mask_dtype != p.dtype || m.row == 0 || !has_vectors(m, p.mask_dtype);
+  const bool is_copied =
+      p.mask_dtype != f32 && (p.mask_dtype != p.dtype || m.row == 0 || !has_vectors(m, p.mask_dtype));
   return {is_copied, m.batch != 0 ? p.b : 1, m.head != 0 ? p.hq : 1, m.row != 0 ? p.sq : c.bn,
           ceil_div(p.sk, mask_copy_vector) * mask_copy_vector};
 }
@@ -58,6 +59,16 @@ struct WorkspaceParts {
   std::int64_t tiles, dq_accum, stats, bases, mask, partial_k, partial_v, words;  // tiles: with bn queries each
   std::int64_t bytes() const { return dq_accum + stats + bases + mask + partial_k + partial_v + words; }
 };
+// What one of a group's `parts` parts has: some of its query heads; or, with more parts than heads, one of
+// `query_parts` ranges of one head's queries.
+struct PartOfGroup {
+  std::int64_t heads, query_parts;
+};
+constexpr PartOfGroup part_of_group(const AttentionProblem& p, int parts) {
+  const std::int64_t group = p.hkv == 0 ? 1 : p.hq / p.hkv;
+  if (parts <= std::max<std::int64_t>(group, 1)) return {group / parts, 1};
+  return {1, parts / group};
+}
 // parts: of a group of heads
 constexpr WorkspaceParts workspace_parts(const Config& c, const AttentionProblem& p, int parts) {
   const std::int64_t tiles = ceil_div(p.sq, c.bn), all = p.b * p.hq * tiles;
@@ -74,10 +85,7 @@ constexpr WorkspaceParts workspace_parts(const Config& c, const AttentionProblem
 
 inline std::string refuse_mask(const Config& c, const AttentionProblem& p) {
   if (!c.masks) return {};
-  if (p.mask == AttentionMask::none) return "it is for mask tensors";
-  if (p.mask_dtype == f32)
-    return "masks that it takes are boolean, or of the tensors' type, and this one is of float32";
-  return {};
+  return p.mask == AttentionMask::none ? "it is for mask tensors" : "";
 }
 
 inline std::string fits(const Variant& row, const AttentionProblem& p, const DeviceInfo& device) {
@@ -100,7 +108,8 @@ inline std::string fits(const Variant& row, const AttentionProblem& p, const Dev
 }
 
 // ---- parts of a group of heads: with few key heads, blocks that go through all query heads of a group are too few for
-// the device, or the longest of them ends last of all. Each part has blocks, and partial dK and dV, of its own.
+// the device, or the longest of them ends last of all. Each part has blocks, and partial dK and dV, of its own. Where
+// even a block for each query head is too few, as with few keys, a head's queries are split too.
 
 // Steps are tiles of queries of one head with a tile of keys.
 struct Steps {
@@ -110,9 +119,12 @@ struct Steps {
 // Precondition: there are key heads.
 inline Steps steps_of(const Config& c, const AttentionProblem& p, const DeviceInfo& device, int parts) {
   const double share = share_of_pairs(p);
-  const double all = static_cast<double>(ceil_div(p.sq, c.bn) * (p.hq / p.hkv / parts));
+  const auto [heads, query_parts] = part_of_group(p, parts);
+  const std::int64_t tiles = ceil_div(p.sq, c.bn);
+  const auto all = static_cast<double>(tiles * heads), of_part = static_cast<double>(ceil_div(tiles, query_parts));
   // Behind a causal mask keys meet half of the queries in the mean, and the first ones all.
-  const double longest = std::min(1.0, 2 * share) * all, mean = share * all;
+  const double longest = std::min(std::min(1.0, 2 * share) * all, of_part * static_cast<double>(heads));
+  const double mean = std::min(share * all / static_cast<double>(query_parts), longest);
   const double waves = static_cast<double>(key_blocks(c, p) * parts) / device.sms;
   if (waves <= 1) return {longest, mean, longest};
   if (share == 1) return {longest, mean, std::ceil(waves) * longest};
@@ -133,22 +145,30 @@ inline int parts_of_group(const Variant& row, const AttentionProblem& p, const D
   if (p.b == 0 || p.hq == 0 || p.hkv == 0 || p.sq == 0 || p.sk == 0 || device.fp16_tflops <= 0) return 1;
   constexpr double step_rate = 0.55;     // a step's share of the peak rate; estimated
   constexpr double sum_launch_us = 2.5;  // one more kernel, with its code
+  constexpr double addition_us = 1;      // blocks of a head follow one another that far apart, in parts or not
   constexpr double least_gain = 0.95;    // what more parts must take of the time of fewer: these are estimates
   constexpr int most_parts = 1024;       // models' groups have fewer heads; it bounds the search
+  const double order_us = p.rule.nondeterministic ? 0 : addition_us * static_cast<double>(ceil_div(p.sk, c.bm));
   const double step_us =
       2.0 * c.bm * c.bn * multiply_adds(p, c.d, c.dv) / (step_rate * device.fp16_tflops * 1e6 / device.sms);
   const auto time_us = [&](int parts) {
     const double bytes = partial_bytes(c, p, parts);
-    return steps_of(c, p, device, parts).launch * step_us +
+    return steps_of(c, p, device, parts).launch * step_us + order_us +
            (parts > 1 ? sum_launch_us + roofline::memory_us(device, bytes, bytes) : 0);
   };
   const std::int64_t group = p.hq / p.hkv;
   int best = 1;
   double least = time_us(1);
-  for (int parts = 2; parts <= std::min<std::int64_t>(group, most_parts); ++parts) {
-    if (group % parts != 0) continue;
+  const auto consider = [&](int parts) {
     if (const double us = time_us(parts); us < least_gain * least) best = parts, least = us;
-  }
+  };
+  for (int parts = 2; parts <= std::min<std::int64_t>(group, most_parts); ++parts)
+    if (group % parts == 0) consider(parts);
+  // Ranges of queries: as many as give each multiprocessor two blocks, and each range a tile.
+  const std::int64_t most_ranges =
+      std::min({ceil_div(p.sq, c.bn), most_parts / group,
+                ceil_div(2 * device.sms, std::max<std::int64_t>(1, key_blocks(c, p) * group))});
+  for (int ranges = 2; ranges <= most_ranges; ++ranges) consider(static_cast<int>(group) * ranges);
   return best;
 }
 
@@ -166,8 +186,11 @@ inline Footprint footprint(const Variant& row, const AttentionProblem& p, const 
 
 inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
-  const Products products{.rows = c.bm, .columns = multiply_adds(p, c.d, c.dv), .tflops = device.fp16_tflops};
+  const Products products{.rows = c.bn, .columns = multiply_adds(p, c.d, c.dv), .tflops = device.fp16_tflops};
   roofline::Kernel k = kernel_of(row, p, footprint(row, p, device), products, device);
+  k.clocks /= roofline::tile_efficiency(p.sk, c.bm);  // keys past the last one
+  constexpr double of_float_mask = 2;                 // threads read it, pair by pair; estimated
+  if (c.masks && p.mask_dtype == f32) k.clocks *= of_float_mask;
   k.launches = c.masks && mask_shape(c, p).is_copied ? 4 : 3;  // pre-, main and post-processing; first a copy
   add_code(k, specializes_consumers(c) ? 12 : 7);
   const int parts = parts_of_group(row, p, device);

@@ -3,19 +3,25 @@
 #pragma once
 #include <ridge/attention/sm90_gradient_steps.cuh>
 
+#include <bit>
+
 namespace ridge::attention_kernels {
 
 inline constexpr int gradient_preprocess_threads = 256;
+// Lanes of a row, a vector of its columns each.
+constexpr int gradient_row_lanes(const Config& c) { return static_cast<int>(std::bit_ceil(c.dv / 8u)); }
 
 // Pre-processing: statistics of every query; semaphores are set to 0, and dQ too, unless it is summed in order.
 // Statistics of rows past the last query are not used.
-// Preconditions: gridDim.x * gradient_preprocess_threads / (dv / 8 of the Config) is at least batch * heads * tiles *
-// bn; rows of o and grad_o are whole vectors.
+// Preconditions: gridDim.x * gradient_preprocess_threads / gradient_row_lanes is at least batch * heads * tiles * bn;
+// rows of o and grad_o are whole vectors.
 template <class Policy, class T>
 __global__ void __launch_bounds__(gradient_preprocess_threads)
     attention_wgmma_gradient_preprocess(GradientArguments<T> a, GradientWork work) {
   constexpr Config c = Policy::config;
-  constexpr int vector = tile::vector_elements<T>, width = c.dv / vector;
+  constexpr int vector = tile::vector_elements<T>, width = gradient_row_lanes(c);
+  static_assert(vector == 8);
+  tile::launch_dependents();
   const simt::tile<width> lanes;
   const std::int64_t rows = std::int64_t{work.tiles} * c.bn;
   const std::int64_t row = std::int64_t{blockIdx.x} * (gradient_preprocess_threads / width) + lanes.index();
@@ -77,6 +83,7 @@ __global__ void __launch_bounds__(gradient_postprocess_threads)
     attention_wgmma_gradient_postprocess(GradientArguments<T> a, GradientWork work) {
   constexpr Config c = Policy::config;
   constexpr int row_vectors = c.d / 8;
+  tile::grid_dependency_wait();
   const std::int64_t n = std::int64_t{blockIdx.x} * gradient_postprocess_threads + threadIdx.x, row = n / row_vectors;
   const int vector = static_cast<int>(n % row_vectors);
   if (row >= std::int64_t{a.batch} * a.heads * a.sq || vector * 8 >= a.d) return;
@@ -107,6 +114,8 @@ __global__ void __launch_bounds__(gradient_postprocess_threads)
     attention_wgmma_gradient_sum_parts(GradientArguments<T> a, GradientWork work) {
   constexpr Config c = Policy::config;
   constexpr int vectors_of_k = c.d / 8, row_vectors = vectors_of_k + c.dv / 8;
+  tile::launch_dependents();
+  tile::grid_dependency_wait();
   const std::int64_t n = std::int64_t{blockIdx.x} * gradient_postprocess_threads + threadIdx.x, row = n / row_vectors;
   const int vector = static_cast<int>(n % row_vectors);
   if (row >= std::int64_t{a.batch} * a.key_heads * a.sk) return;

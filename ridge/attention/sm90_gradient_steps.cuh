@@ -4,6 +4,8 @@
 #include <ridge/attention/gradient.cuh>
 #include <ridge/attention/sm90_gradient.hpp>
 #include <ridge/attention/sm90_tiles.cuh>
+#include <ridge/core/divider.hpp>
+#include <ridge/tile/dependent_launch.cuh>
 #include <ridge/tile/packed.cuh>
 #include <ridge/tile/sm80/mma.cuh>
 #include <ridge/tile/sm90/bulk_copy.cuh>
@@ -21,14 +23,30 @@ struct WgmmaGradientMaps {
 };
 
 // Map of the mask tensor in boxes of bn rows (queries) and 64 columns (keys). per_...: 1; 0: broadcast; a row that all
-// queries share is repeated for all rows of a box.
+// queries share is repeated for all rows of a box. in_f32: the mask is of float32, which threads read, and has no map.
 struct GradientMaskMap {
   tile::sm90::TensorMap map;
-  int per_batch, per_head, per_query;
+  int per_batch, per_head, per_query, in_f32;
 };
 struct NoGradientMask {};
 template <class Policy>
 using GradientMaskOf = std::conditional_t<Policy::config.masks, GradientMaskMap, NoGradientMask>;
+// Whether the mask is one that threads read. Only instances for scores of every kind (not AsIs) take it.
+template <bool AsIs, class Mask> __device__ __forceinline__ bool is_float_mask(const Mask& mask) {
+  if constexpr (AsIs || std::is_same_v<Mask, NoGradientMask>) return false;
+  else return mask.in_f32 != 0;
+}
+
+// A tile of a float32 mask in global memory: a tile of it in shared memory would take twice the room that there is.
+struct FloatMask {
+  const float* matrix;  // of a batch and head
+  std::int64_t row, element;
+  int first_query, last_query, first_key, last_key;  // first: of the tile; last: of all
+  // Past the last query or key the last one's element; such pairs do not meet.
+  __device__ __forceinline__ float operator()(int query, int key) const {
+    return matrix[::min(first_query + query, last_query) * row + ::min(first_key + key, last_key) * element];
+  }
+};
 
 // Statistics of a query that fit in shared memory: all but the base. The last bit of lse_log2 says whether the base is
 // nonzero.
@@ -52,11 +70,32 @@ struct GradientWork {
   unsigned* next;        // number of the next block to begin
   int tiles;             // with bn queries each
   int parts;             // of each group of heads; every part has blocks of its own for all keys of its key head
-  int heads_of_part;     // query heads, one after the other: group / parts
+  int heads_of_part;     // query heads, one after the other
+  int tiles_of_part;     // tiles of queries: all of a head's, or a range of them
   unsigned interleaved;  // parts whose blocks interleave, 1 or more
   unsigned falling;      // number of last parts whose longest blocks begin first; not all parts
   bool in_order;         // blocks add to a tile of dQ in the order of their keys
+  bool counts;           // blocks take numbers as they begin: in order, where several add to a tile
+  // A block divides its number before its first load: by the blocks of a group that interleaves, by the parts that
+  // interleave in it (`interleaved`, the last group's rest, or `falling`), by the parts of a batch, and by the ranges of a head's queries.
+  Divider by_group_blocks, by_interleaved, by_rest, by_falling, by_batch_parts, by_ranges;
 };
+
+// Gives a block its number, and synchronizes it; the tensor maps are on their way then. To be called before anything
+// reads or writes the workspace, which the kernel before this one prepares; the kernel after it may begin meanwhile.
+__device__ __forceinline__ void take_number(unsigned& number, const WgmmaGradientMaps& maps, const GradientWork& work) {
+  // Other warps than the first, which initializes barriers meanwhile.
+  if (threadIdx.x == 64) {
+    tile::sm90::prefetch(&maps.q);
+    tile::sm90::prefetch(&maps.k);
+    tile::sm90::prefetch(&maps.v);
+    tile::sm90::prefetch(&maps.grad_o);
+  }
+  tile::launch_dependents();
+  tile::grid_dependency_wait();
+  if (threadIdx.x == 32) number = work.counts ? atomicAdd(work.next, 1u) : blockIdx.x;
+  __syncthreads();
+}
 
 // Index of a vector of 4 floats in a tile of dQ, for accumulators 4 j to 4 j + 3 of a thread's 64 x 64 (wgmma.cuh);
 // part is the consumer's part of the tile's queries or columns.
@@ -69,12 +108,16 @@ template <class Policy> struct WgmmaGradientKernel {
   static constexpr Config c = Policy::config;
   static constexpr int consumers = 2, producer_registers = 24, consumer_registers = 240;  // total 65,536: 504 * 128
   static_assert(c.bm == consumers * 64 && c.threads == (consumers + 1) * 128 && c.stages == 2);
-  static_assert(c.d % panel == 0 && c.dv % panel == 0);
+  static_assert(c.d % 32 == 0 && c.dv % 32 == 0);  // products read only the existing columns of the last panel
 
-  // Each consumer has 64 x 64 of a tile of dQ: half of its queries, or half of its columns.
+  // Each consumer has 64 x 64 of a tile of dQ: half of its queries, or a panel of its columns, of which the last
+  // consumer's has dq_last.
   static constexpr bool by_queries = dq_by_queries(c);
-  static constexpr int dq_elements = 64 * 64;
-  static_assert(by_queries ? c.d == 64 : c.bn == 64 && c.d == consumers * 64);
+  static constexpr int dq_elements = 64 * 64, dq_last = by_queries ? panel : c.d - panel;
+  static_assert(by_queries ? c.d == panel : c.bn == 64 && c.d > panel && c.d <= consumers * panel);
+  static constexpr unsigned dq_bytes_of(int consumer) {
+    return (consumer == 0 ? dq_elements : 64 * dq_last) * static_cast<unsigned>(sizeof(float));
+  }
 
   static constexpr int dq_stages = gradient_dq_stages(c), dq_bytes = c.bn * c.d * 4;
   static constexpr int q_bytes = mma_tile_bytes(c.bn, c.d), o_bytes = mma_tile_bytes(c.bn, c.dv),
@@ -102,7 +145,8 @@ template <int Stages> struct WgmmaGradientSync {
 };
 
 // Iterations of a block: tiles of queries, head by head, from the first tile on; in the last `falling` parts from the
-// last tile on. A part is some of the query heads that share a key head; here "head" is a part and its keys.
+// last tile on. A part is some of the query heads that share a key head, or some of one's queries; here "head" is a
+// part and its keys.
 //
 // With a causal mask a head's first keys meet most queries. A block may only wait for blocks that began before it. So
 // that none has to, the blocks of a head begin with its last keys, each at the first tile of queries, which no other
@@ -126,20 +170,25 @@ template <class Policy, class T> struct GradientWalk {
     falls = number >= rising * all;
     // Blocks of `interleaved` heads, or of the rest, interleave: the same tile of keys of each head, then the next
     // tile.
-    const unsigned first_head = falls ? rising : number / (all * work.interleaved) * work.interleaved;
-    const unsigned among = falls ? work.falling : ::min(work.interleaved, rising - first_head);
-    const unsigned in_heads = number - first_head * all, place = in_heads / among,
-                   of_all = first_head + in_heads % among;
+    const unsigned first_head = falls ? rising : work.by_group_blocks(number) * work.interleaved;
+    const bool whole_group = first_head + work.interleaved <= rising;
+    const Divider& by_among = falls ? work.by_falling : whole_group ? work.by_interleaved : work.by_rest;
+    unsigned among = number - first_head * all;  // the block's place among those of a tile of keys
+    const unsigned place = by_among.divide(among), of_all = first_head + among;
     // Without an order, blocks that take longest with a causal mask come first.
     first_key = static_cast<int>(work.in_order && !falls ? all - 1 - place : place) * bm;
-    key_part = static_cast<int>(of_all % heads);
-    batch = static_cast<int>(of_all / heads);
+    unsigned of_batch = of_all;
+    batch = static_cast<int>(work.by_batch_parts.divide(of_batch));
+    key_part = static_cast<int>(of_batch);
     const Keys queries = Meeting<Side::keys>::range(a, first_key, ::min(first_key + bm, a.sk) - 1);
-    const bool any = queries.first < queries.last;
-    first_tile = any ? queries.first / bn : 0;
-    tiles = any ? (queries.last + bn - 1) / bn - first_tile : 0;
+    unsigned range = static_cast<unsigned>(key_part);
+    const auto head_part = static_cast<int>(work.by_ranges.divide(range));
+    const int in_part = work.tiles_of_part, from = static_cast<int>(range) * in_part;
+    first_tile = ::max(queries.first / bn, from);
+    tiles = ::max(0, ::min((queries.last + bn - 1) / bn, from + in_part) - first_tile);
+    if (queries.first >= queries.last) tiles = 0;
     steps = tiles * work.heads_of_part;
-    head = key_part * work.heads_of_part;
+    head = head_part * work.heads_of_part;
     tile = begin();
   }
   // Makes the state warp-uniform in a form that the compiler recognizes: it need not keep a copy per thread.
@@ -188,6 +237,15 @@ template <class Policy, class T> struct GradientWalk {
     if constexpr (Policy::config.masks)
       load_panels<bn, bm>(&mask.map, to, full, mask.per_query * first_query(), mask.per_head * head,
                           mask.per_batch * batch, mma_tile_bytes(bn, panel), first_key);
+  }
+  __device__ __forceinline__ FloatMask float_mask() const {
+    return {static_cast<const float*>(a.mask) + batch * a.at_mask.batch + head * a.at_mask.head,
+            a.at_mask.row,
+            a.at_mask.element,
+            first_query(),
+            a.sq - 1,
+            first_key,
+            a.sk - 1};
   }
   // Index of this tile among those of dQ; and the number of blocks that add to it before this one.
   __device__ __forceinline__ std::int64_t place(const GradientWork& work) const {
@@ -254,27 +312,27 @@ template <class Policy, class T, bool AsIs> class GradientSteps {
   }
   // Computes P and the slopes of scores from products: keep(n, r, p, slope) gets two neighbours of each.
   // bases: of the tile's queries, some of them nonzero (Far); P is then clamped to 1, as by p_of(). span(r): the tile's
-  // queries that meet row r. mask: address of its tile in shared memory, with Config::masks. Pairs that do not meet get
-  // masked_p.
-  template <bool Masked, bool Far, class SpanOf, class Keep>
+  // queries that meet row r. mask: with Config::masks, the address of its tile in shared memory, or a FloatMask. Pairs
+  // that do not meet get masked_p.
+  template <bool Masked, bool Far, class MaskAt, class SpanOf, class Keep>
   __device__ __forceinline__ void compute_p_each(const float (&products)[c.bn / 2], const Scores<T>& scores,
                                                  const TileStats* stats, [[maybe_unused]] const float* bases,
-                                                 [[maybe_unused]] unsigned mask, SpanOf span, Keep keep) const {
+                                                 [[maybe_unused]] const MaskAt& mask, SpanOf span, Keep keep) const {
     const Span spans[2] = {span(0), span(1)};
     // An additive mask keeps the scale out of the exponent's factor.
     const float scale_log2 = AsIs && c.masks && !Far ? scores.scale * scores.scale_log2 : scores.scale_log2;
-    [[maybe_unused]] unsigned masks[4];  // for two n: the pairs of both rows of each
+    [[maybe_unused]] decltype(biases_at(mask, 0)) biases;  // for two n
 #pragma unroll
     for (int n = 0; n < c.bn / 8; ++n) {
       if constexpr (c.masks)
-        if (n % 2 == 0) tile::sm80::load_matrices<true>(masks, mask_matrices_at(mask) + n / 2 * panel_rows_bytes);
+        if (n % 2 == 0) biases = biases_at(mask, n);
       const auto two = simt::load<4>(reinterpret_cast<const float*>(stats + pair(n)));
       simt::vec<float, 2> base{0, 0};
       if constexpr (Far) base = simt::load<2>(bases + pair(n));
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         float p[2], slope[2], bias[2] = {0, 0};
-        if constexpr (c.masks) tile::unpack_pair<T>(masks[n % 2 * 2 + r], bias[0], bias[1]);
+        if constexpr (c.masks) biases.get(n, r, bias);
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
           const float product = products[4 * n + 2 * r + e];
@@ -321,6 +379,31 @@ template <class Policy, class T, bool AsIs> class GradientSteps {
         keep(n, r, ds);
       }
     }
+  }
+  // The mask's elements for the pairs n and n + 1 of both rows: two of T in a word, or floats.
+  struct TileBiases {
+    unsigned words[4];
+    __device__ __forceinline__ void get(int n, int r, float (&bias)[2]) const {
+      tile::unpack_pair<T>(words[n % 2 * 2 + r], bias[0], bias[1]);
+    }
+  };
+  struct FloatBiases {
+    float values[2][2][2];
+    __device__ __forceinline__ void get(int n, int r, float (&bias)[2]) const {
+      bias[0] = values[n % 2][r][0], bias[1] = values[n % 2][r][1];
+    }
+  };
+  __device__ __forceinline__ TileBiases biases_at(unsigned mask, int n) const {
+    TileBiases biases;
+    tile::sm80::load_matrices<true>(biases.words, mask_matrices_at(mask) + n / 2 * panel_rows_bytes);
+    return biases;
+  }
+  __device__ __forceinline__ FloatBiases biases_at(const FloatMask& mask, int n) const {
+    FloatBiases biases;
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      biases.values[i / 4][i / 2 % 2][i % 2] = mask(pair(n + i / 4) + i % 2, first_ + row(i / 2 % 2));
+    return biases;
   }
   // Address of the mask for the first 16 queries and this warp's keys: one line of 64 keys per query. The offset in a
   // line repeats every 16 queries.

@@ -121,9 +121,9 @@ template <class Policy, class T, bool AsIs> class GradientDv : public GradientSt
   // Starts dV += P dO, with the packed P.
   __device__ __forceinline__ void start_dv(unsigned grad_o) { start_sums<T, c.dv>(dv_, p_, grad_o); }
   // Computes P from products; stores P times the slopes of scores, rounded, to shared memory.
-  template <bool Masked, bool Far, class SpanOf>
+  template <bool Masked, bool Far, class MaskAt, class SpanOf>
   __device__ __forceinline__ void compute_p(const Scores<T>& scores, const TileStats* stats, const float* bases,
-                                            unsigned mask, SpanOf span, unsigned to) {
+                                            const MaskAt& mask, SpanOf span, unsigned to) {
     unsigned four[4];
     this->template compute_p_each<Masked, Far>(
         s_, scores, stats, bases, mask, span,
@@ -334,10 +334,9 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
       sm90::init(&sync.may_add, 1);
       for (auto& of_consumer : sync.special) of_consumer[0] = of_consumer[1] = 0;
       sync.special_k = 0;
-      sync.number = work.in_order ? atomicAdd(work.next, 1u) : blockIdx.x;
       sm90::fence_init();
     }
-    __syncthreads();
+    take_number(sync.number, maps, work);
     Walk walk(a, work, sync.number);
     walk.share();
     const bool is_leader = threadIdx.x % 128 == 0;
@@ -361,7 +360,7 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
             load_panels<c.bm, c.dv>(&maps.v, shared + K::v_at, &sync.full_v, walk.first_key, walk.key_head(),
                                     walk.batch);
           }
-          if constexpr (c.masks) {
+          if (c.masks && !is_float_mask<AsIs>(mask)) {
             sm90::wait(&sync.empty_mask, parity_of_mask(step) ^ 1);
             walk.load_mask(mask, shared + K::mask_at, &sync.full_mask);
           }
@@ -432,13 +431,15 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
         edge = walk.at_edge();
         const TileStats* stats = stage_stats(stage_of(step));
         const float* const bases = work.bases + walk.place(work) * c.bn;
-        if constexpr (Policy::config.masks) sm90::wait(&sync.full_mask, parity_of_mask(step));
-        if (far) m.template compute_p<true, true>(scores, stats, bases, base + K::mask_at, span_of_row, to);
+        const bool float_mask = is_float_mask<AsIs>(mask);
+        if (Policy::config.masks && !float_mask) sm90::wait(&sync.full_mask, parity_of_mask(step));
+        if (float_mask) m.template compute_p<true, true>(scores, stats, bases, walk.float_mask(), span_of_row, to);
+        else if (far) m.template compute_p<true, true>(scores, stats, bases, base + K::mask_at, span_of_row, to);
         else if (walk.whole(walk.first_key, c.bm))
           m.template compute_p<false, false>(scores, stats, bases, base + K::mask_at, span_of_row, to);
         else m.template compute_p<true, false>(scores, stats, bases, base + K::mask_at, span_of_row, to);
         m.settle();
-        if constexpr (Policy::config.masks) {
+        if (Policy::config.masks && !float_mask) {
           __syncwarp();
           if (threadIdx.x % 32 == 0) sm90::arrive(&sync.empty_mask);
         }

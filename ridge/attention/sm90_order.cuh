@@ -2,6 +2,7 @@
 // independent of how tiles are loaded and used.
 #pragma once
 #include <ridge/attention/arguments.cuh>
+#include <ridge/core/divider.hpp>
 
 namespace ridge::attention_kernels {
 
@@ -16,10 +17,13 @@ struct WgmmaTileScheduler {
   bool pairs, longest_first;
   unsigned all_heads, blocks, places_on, kv_on, members_on,
       batches_on;  // increments of a block per step, so that the device divides once
+  // A division by a number that the compiler does not know is 20 instructions and two waits for the special units.
+  // Every role of a block would begin with four of them, before its first load.
+  Divider by_steps_of_head, by_kv_heads, by_group, by_all_heads;
 
   // all_heads: of the whole batch; group: heads that share K and V; rises: later tiles of a head take longer
-  static RIDGE_HD WgmmaTileScheduler of(unsigned tiles, unsigned all_heads, unsigned heads_of_batch, unsigned group,
-                                        bool rises, unsigned most_blocks) {
+  static WgmmaTileScheduler of(unsigned tiles, unsigned all_heads, unsigned heads_of_batch, unsigned group, bool rises,
+                               unsigned most_blocks) {
     if (all_heads == 0 || tiles == 0) return {};
     const unsigned all = all_heads * tiles;
     const bool share = rises && all > most_blocks;  // else each tile has a block
@@ -40,24 +44,24 @@ struct WgmmaTileScheduler {
             .places_on = blocks % of_head,
             .kv_on = heads_on % kv_heads,
             .members_on = heads_on / kv_heads % group,
-            .batches_on = heads_on / heads_of_batch};
+            .batches_on = heads_on / heads_of_batch,
+            .by_steps_of_head = Divider(of_head),
+            .by_kv_heads = Divider(kv_heads),
+            .by_group = Divider(group),
+            .by_all_heads = Divider(all_heads)};
   }
   // f(BlockCoord) for each tile of this block.
   template <class F> __device__ __forceinline__ void for_each(F f) const {
-    unsigned place = blockIdx.x % steps_of_head, kv = blockIdx.x / steps_of_head;
-    unsigned member = kv / kv_heads, batch = member / group, round = 0;
-    kv %= kv_heads;
-    member %= group;
+    unsigned place = blockIdx.x, kv = by_steps_of_head.divide(place), member = by_kv_heads.divide(kv),
+             batch = by_group.divide(member), round = 0;
     bool shorter = false;  // the second tile of a pair
 #pragma unroll 1
     for (unsigned step = blockIdx.x; step < steps;) {
       if (longest_first) {
-        const unsigned later = step / all_heads, head = step - later * all_heads;
-        place = later;
-        kv = head % kv_heads;
-        member = head / kv_heads;
-        batch = member / group;
-        member %= group;
+        kv = step;
+        place = by_all_heads.divide(kv);
+        member = by_kv_heads.divide(kv);
+        batch = by_group.divide(member);
       }
       const unsigned tile = shorter ? place : tiles - 1 - place, head = kv * group + member;
       f(BlockCoord(static_cast<int>(batch), static_cast<int>(head), static_cast<int>(tile)));
@@ -76,6 +80,11 @@ struct WgmmaTileScheduler {
       if (kv >= kv_heads) kv -= kv_heads, ++member;
       if (member >= group) member -= group, ++batch;
     }
+  }
+
+  // The head of K and V of a query head.
+  __device__ __forceinline__ int kv_head(int head) const {
+    return static_cast<int>(by_group(static_cast<unsigned>(head)));
   }
 
  private:

@@ -108,7 +108,7 @@ template <class T> struct Mask {
   Strides strides() const { return {0, std::int64_t{queries} * pitch, queries == 1 ? 0 : pitch, 1}; }
   tile::sm90::TensorMap map(const Case& c) const {
     tile::sm90::TensorMap m;
-    EXPECT_TRUE(tile::sm90::make_tensor_map(&m, narrow.data(), dtype_of<T>, c.sk,
+    EXPECT_TRUE(tile::sm90::make_tensor_map(&m, data(), dtype, c.sk,
                                             {{queries, pitch}, {c.heads, std::int64_t{queries} * pitch}, {1, 0}}, 64)
                     .ok());
     return m;
@@ -177,14 +177,14 @@ template <class Policy, class T, bool Varlen = false, MaskLoad By = MaskLoad::no
   const simt::Config at{
       .grid = dim3(alone ? static_cast<unsigned>(tiles * c.heads * a.batch) : scheduler.blocks),
       .block = dim3(config.threads),
-      .smem = static_cast<std::size_t>(wgmma_bytes(config)) + (By == MaskLoad::tma ? wgmma_mask_bytes(config) : 0),
+      .smem = static_cast<std::size_t>(wgmma_bytes(config)) + (By == MaskLoad::tma ? wgmma_mask_room(config) : 0),
       .warp = 32};
   Status status;
   if constexpr (config.schedule == Schedule::alone)
     status = simt::launch(at, attention_wgmma_alone<Policy, T>, maps, a);
   else if constexpr (By == MaskLoad::tma)
-    status =
-        simt::launch(at, attention_wgmma<Policy, T, uneven, By>, maps, a, scheduler, WgmmaMaskMap{mask.map(c), 0, 1});
+    status = simt::launch(at, attention_wgmma<Policy, T, uneven, By>, maps, a, scheduler,
+                          WgmmaMaskMap{mask.map(c), 0, 1, mask.dtype == DType::f32});
   else status = simt::launch(at, attention_wgmma<Policy, T, uneven, By>, maps, a, scheduler, NoWgmmaMask{});
   ASSERT_TRUE(status.ok()) << status.message();
 
@@ -421,6 +421,27 @@ TEST(AttentionOnHopper, MasksThatAreBrought) {
                                                .special_values = true,
                                                .mask = DType::bf16,
                                                .mask_pitch = 512});
+}
+// Of float32, where two of its tiles fit.
+TEST(AttentionOnHopper, FloatMasksThatAreBrought) {
+  using Pair = Tiles<128, 128, 64, 64>;
+  static_assert(loads_float_masks(Pair::config) && !loads_float_masks(Wide::config));
+  for (const float softcap : {0.0f, 5.0f})
+    check<Pair, half, false, MaskLoad::tma>({.about = "odd lengths",
+                                             .heads = 3,
+                                             .sq = 300,
+                                             .sk = 301,
+                                             .d = 64,
+                                             .dv = 56,
+                                             .softcap = softcap,
+                                             .special_values = true,
+                                             .mask = DType::f32,
+                                             .mask_pitch = 304});
+  check<Pair, bfloat16, false, MaskLoad::tma>(
+      {.about = "few", .heads = 1, .sq = 3, .sk = 5, .d = 64, .dv = 64, .mask = DType::f32, .mask_pitch = 8});
+  for (const float far : {-1e9f, 3.3e38f})
+    check<Pair, bfloat16, false, MaskLoad::tma>(
+        {.about = "far", .sq = 70, .sk = 304, .d = 64, .dv = 64, .mask = DType::f32, .mask_pitch = 304, .far = far});
 }
 // Scores equal the mask exactly: none of its values is too large for P.
 TEST(AttentionOnHopper, MasksFarFromZero) {

@@ -16,15 +16,16 @@ struct Parities {
   }
 };
 
-// Loads Rows x Columns from (row, column) on, panel by panel; panels are `apart` bytes apart.
-template <int Rows, int Columns>
+// Loads Rows x Columns from (row, column) on, panel by panel of Panel columns, whose lines have 128 bytes; panels are
+// `apart` bytes apart.
+template <int Rows, int Columns, int Panel = panel>
 __device__ __forceinline__ void load_panels(const tile::sm90::TensorMap* map, unsigned char* to,
                                             tile::sm90::Barrier* full, int row, int head, int batch,
                                             int apart = mma_tile_bytes(Rows, panel), int column = 0) {
-  tile::sm90::arrive_and_expect_tx(full, mma_tile_bytes(Rows, Columns));
+  constexpr int count = (Columns + Panel - 1) / Panel;
+  tile::sm90::arrive_and_expect_tx(full, count * Rows * tile::sm90::line_bytes);
 #pragma unroll
-  for (int p = 0; p < panels(Columns); ++p)
-    tile::sm90::load(map, to + p * apart, full, column + p * panel, row, head, batch);
+  for (int p = 0; p < count; ++p) tile::sm90::load(map, to + p * apart, full, column + p * Panel, row, head, batch);
 }
 
 // Whether the part of a tile that belongs to this one of `Threads` threads has NaN or infinite values.

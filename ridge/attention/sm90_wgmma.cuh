@@ -30,13 +30,13 @@ namespace ridge::attention_kernels {
 enum class MaskLoad : std::uint8_t {
   none,     // there is none; with sequences of one length, scores are products times a positive scale
   threads,  // threads read it from global memory, if there is one
-  tma,      // TMA loads tiles of it: of the tensors' type, in rows aligned to 16 bytes
+  tma,      // TMA loads tiles of it: of the tensors' type, or float32 if it has room, in rows aligned to 16 bytes
 };
 
-// For MaskLoad::tma. per_batch and per_head: 1; 0: broadcast.
+// For MaskLoad::tma. per_batch and per_head: 1; 0: broadcast. in_f32: its elements are, or else of the tensors' type.
 struct WgmmaMaskMap {
   tile::sm90::TensorMap map;
-  int per_batch, per_head;
+  int per_batch, per_head, in_f32;
 };
 struct NoWgmmaMask {};
 template <MaskLoad By> using WgmmaMaskOf = std::conditional_t<By == MaskLoad::tma, WgmmaMaskMap, NoWgmmaMask>;
@@ -88,8 +88,9 @@ template <class T> struct WgmmaMask {
         x = masked(x, bias(both[0]));
         y = masked(y, bias(both[1]));
       };
-      if (pairs && first % 2 == 0 && first + Consumer::tile_keys <= a.sk)
-        m.for_score_pairs([&](int r, int key) { return simt::load<2>(row[r] + first + key); }, mask_pair);
+      if (pairs && first % 2 == 0 && a.sk % 2 == 0)
+        m.for_score_pairs([&](int r, int key) { return simt::load<2>(row[r] + ::min(first + key, a.sk - 2)); },
+                          mask_pair);
       else
         m.for_score_pairs(
             [&](int r, int key) {
@@ -124,7 +125,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
     const bool has_mask = takes_mask && given.mask != nullptr;
     static_assert(!loads_mask || (loads_masks(c) && !Varlen));
     unsigned char* shared = sm90::swizzled_shared();
-    constexpr int barriers_at = K::mask_at + (loads_mask ? wgmma_mask_bytes(c) : 0);
+    constexpr int barriers_at = K::mask_at + (loads_mask ? wgmma_mask_room(c) : 0);
     auto& sync = *reinterpret_cast<WgmmaSync<K::consumers, c.stages>*>(shared + barriers_at);
     const auto stage_k = [=](unsigned stage) { return shared + K::k_at + stage * K::k_bytes; };
     const auto stage_v = [=](unsigned stage) { return shared + K::v_at + stage * K::v_bytes; };
@@ -167,7 +168,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
           const Arguments<T>& a = sequence.arguments();
           if (Varlen && at.tile * c.bm >= a.sq) return;
           const Walk walk(a, at.tile * c.bm, has_mask);
-          const int kv_head = at.head / a.group;
+          const int kv_head = scheduler.kv_head(at.head);
           for (int tile = 0; tile <= walk.tiles; ++tile) {
             if (tile < walk.tiles) {
               sm90::wait(sync.empty_k + k.stage, k.parity ^ 1);
@@ -194,9 +195,14 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
               if (tile == walk.tiles) continue;
               for (int m = 0; m < K::consumers; ++m) {
                 sm90::wait(sync.empty_mask + m, of_mask.parity ^ 1);
-                load_panels<64, c.bn>(&mask.map, shared + K::mask_at + sm90::outer_offset(m * 64), sync.full_mask + m,
-                                      walk.first_query + m * 64, at.head * mask.per_head, at.batch * mask.per_batch,
-                                      K::q_panel, walk.first(tile));
+                const auto load = [&](auto columns) {
+                  load_panels<64, c.bn, decltype(columns)::value>(
+                      &mask.map, shared + K::mask_at + sm90::outer_offset(m * 64), sync.full_mask + m,
+                      walk.first_query + m * 64, at.head * mask.per_head, at.batch * mask.per_batch, K::q_panel,
+                      walk.first(tile));
+                };
+                if (loads_float_masks(c) && mask.in_f32) load(std::integral_constant<int, panel / 2>{});
+                else load(std::integral_constant<int, panel>{});
               }
               of_mask.next();
             }
@@ -266,7 +272,9 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
         if constexpr (loads_mask) {
           sm90::wait(sync.full_mask + consumer, parity_mask);
           parity_mask ^= 1;
-          m.add_elements(sm90::shared_address(shared + K::mask_at), adds_scaled ? scores.scale : 1);
+          const float factor = adds_scaled ? scores.scale : 1;
+          if (loads_float_masks(c) && mask.in_f32) m.add_floats(shared + K::mask_at, factor);
+          else m.add_elements(sm90::shared_address(shared + K::mask_at), factor);
           __syncwarp();
           if (threadIdx.x % 32 == 0) sm90::arrive(sync.empty_mask + consumer);
         }
@@ -407,9 +415,10 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
 namespace ridge::attention_detail {
 namespace {
 
-// Whether TMA loads the mask: rows of the tensors' type, aligned to 16 bytes, one per query.
-[[maybe_unused]] bool is_loaded_by_tma(const AttentionProblem& p, const TensorView& mask) {
-  return p.mask_dtype == p.dtype && p.mask_layout->row != 0 && has_vectors(*p.mask_layout, p.mask_dtype) &&
+// Whether TMA loads the mask: rows of a type that the row has room for, aligned to 16 bytes, one per query.
+[[maybe_unused]] bool is_loaded_by_tma(const Config& c, const AttentionProblem& p, const TensorView& mask) {
+  const bool has_room = p.mask_dtype == p.dtype || (p.mask_dtype == f32 && loads_float_masks(c));
+  return has_room && p.mask_layout->row != 0 && has_vectors(*p.mask_layout, p.mask_dtype) &&
          reinterpret_cast<std::uintptr_t>(mask.data) % 16 == 0;
 }
 
@@ -430,13 +439,13 @@ Status launch_any_scores(const simt::Config& at, const WgmmaMaps& maps, const Ca
   constexpr Config c = Policy::config;
   const AttentionProblem& p = call.problem;
   if constexpr (loads_masks(c)) {
-    if (p.mask != AttentionMask::none && is_loaded_by_tma(p, *call.tensors.mask)) {
+    if (p.mask != AttentionMask::none && is_loaded_by_tma(c, p, *call.tensors.mask)) {
       const AttentionOperand& layout = *p.mask_layout;
-      WgmmaMaskMap mask{{}, layout.batch != 0, layout.head != 0};
-      RIDGE_TRY(make_map<T>(&mask.map, call.tensors.mask->data, layout, p.sk, p.sq, mask.per_head ? p.hq : 1,
-                            mask.per_batch ? p.b : 1, 64));
+      WgmmaMaskMap mask{{}, layout.batch != 0, layout.head != 0, p.mask_dtype == f32};
+      RIDGE_TRY((mask.in_f32 ? make_map<float> : make_map<T>)(&mask.map, call.tensors.mask->data, layout, p.sk, p.sq,
+                                                              mask.per_head ? p.hq : 1, mask.per_batch ? p.b : 1, 64));
       simt::Config wider = at;
-      wider.smem += wgmma_mask_bytes(c);
+      wider.smem += wgmma_mask_room(c);
       return launch_tiles(wider, attention_wgmma<Policy, T, false, MaskLoad::tma>, maps, arguments_of<T>(call),
                           scheduler, mask);
     }

@@ -31,11 +31,17 @@ constexpr int wgmma_o_columns(const Config& c) {
 }
 constexpr int wgmma_o_bytes(const Config& c) { return mma_tile_bytes(c.bm, wgmma_o_columns(c)); }
 constexpr int wgmma_bytes(const Config& c) { return wgmma_tile_bytes(c) + wgmma_o_bytes(c); }
-// A tile of a 16-bit mask, [bm][bn], behind the staging buffer: if it fits, and all consumers have the same tiles.
+// A tile of a mask, [bm][bn] of the tensors' type, behind the staging buffer: if it fits, and all consumers have the
+// same tiles. The room is for one of float32, if that fits too.
 constexpr int wgmma_mask_bytes(const Config& c) { return mma_tile_bytes(c.bm, c.bn); }
 constexpr bool loads_masks(const Config& c) {
   return wgmma_takes_masks(c) && c.bm <= c.bn && wgmma_bytes(c) + wgmma_mask_bytes(c) <= hopper_smem(c);
 }
+constexpr bool loads_float_masks(const Config& c) {
+  // With three blocks on a multiprocessor, registers spill.
+  return loads_masks(c) && c.blocks_per_sm <= 2 && wgmma_bytes(c) + 2 * wgmma_mask_bytes(c) <= hopper_smem(c);
+}
+constexpr int wgmma_mask_room(const Config& c) { return (loads_float_masks(c) ? 2 : 1) * wgmma_mask_bytes(c); }
 
 }  // namespace ridge::attention_kernels
 
@@ -76,7 +82,9 @@ inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, con
     // Prologue and epilogue of a tile: measured on an H200, like efficiencies; where other blocks of the multiprocessor
     // overlap them, fitted to which row is faster.
     const double tile_clocks = c.blocks_per_sm == 1 ? 4000 : 3500.0 / c.blocks_per_sm;
-    const double masked = p.mask == AttentionMask::none ? 1 : 1.5;  // every tile is an edge
+    // Every tile is an edge; where threads read a mask of float32, pair by pair, they wait for it (estimated).
+    const bool reads_floats = p.mask_dtype == f32 && !loads_float_masks(c);
+    const double masked = p.mask == AttentionMask::none ? 1 : reads_floats ? 3 : 1.5;
     k.clocks = static_cast<double>(p.b * p.hq) * query_tiles(c, p) *
                (keys_met(p, products) * c.bm * products.columns * masked / (rate * row.efficiency) + tile_clocks);
   }

@@ -32,7 +32,7 @@ std::string refusal(const AttentionProblem& p, const PlanOptions& options = {}) 
 }
 
 TEST(AttentionPlan, TakesTheRowWithRoomForTheHead) {
-  EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 64}), "register_64");
+  EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 64}), "register_64_square");
   EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 96}), "register_128");
   EXPECT_EQ(chosen({.b = 4, .hq = 16, .hkv = 16, .sq = 2048, .sk = 2048, .d = 192, .dv = 128}), "register_256");
   EXPECT_EQ(chosen({.b = 4, .hq = 32, .hkv = 32, .sq = 4096, .sk = 4096, .d = 64, .dtype = bf16}), "wgmma_64");
@@ -252,6 +252,12 @@ TEST(AttentionPlan, GradientsHaveRowsOfTheirOwn) {
   EXPECT_EQ(chosen(p), "wgmma_gradient_64");
   EXPECT_EQ(chosen(p, "A100"), "mma_gradient_64");
   EXPECT_EQ(chosen(p, "V100"), "gradient_64");
+  for (const std::int64_t d : {72, 80, 96}) {
+    p.d = d;
+    EXPECT_EQ(chosen(p), "wgmma_gradient_96");
+  }
+  p.d = 104;
+  EXPECT_EQ(chosen(p), "wgmma_gradient_128");
   p.d = 65;
   EXPECT_EQ(chosen(p), "mma_gradient_128");
   EXPECT_EQ(chosen(p, "V100"), "naive");  // without tensor cores, wider rows are only for float32
@@ -276,14 +282,17 @@ TEST(AttentionPlan, GradientsOnHopperSayWhatTheyTake) {
   const auto plan = plan_attention(p, *device_model("H200"), {.variant = "wgmma_gradient_64"});
   ASSERT_TRUE(plan.ok()) << plan.error().message();
   // Three tiles of 128 queries of 8 heads: dQ in float32, three floats per query, a word per tile; and one more word.
-  // dK and dV in float32, of each query head: groups are in two parts.
-  EXPECT_EQ(plan->splits, 2);
-  EXPECT_EQ(plan->workspace_bytes(), 3u * 8 * (128 * 64 * 4 + 128 * 12 + 4) + 4 + 8 * 200 * (64 + 64) * 4);
+  // dK and dV in float32, of each part of the 4 key heads: of a query head, or of some of its queries.
+  EXPECT_EQ(plan->splits % 2, 0);
+  const auto partial = [](const AttentionPlan& of, std::size_t columns) {
+    return 4 * static_cast<std::size_t>(of.splits) * 200 * columns * 4;
+  };
+  EXPECT_EQ(plan->workspace_bytes(), 3u * 8 * (128 * 64 * 4 + 128 * 12 + 4) + 4 + partial(*plan, 64 + 64));
   AttentionProblem wide = p;
   wide.d = 200;
   const auto widest = plan_attention(wide, *device_model("H200"));
   ASSERT_TRUE(widest.ok()) << widest.error().message();
-  EXPECT_EQ(widest->workspace_bytes(), 5u * 8 * (64 * 256 * 4 + 64 * 12 + 2 * 4) + 4 + 8 * 200 * (256 + 256) * 4);
+  EXPECT_EQ(widest->workspace_bytes(), 5u * 8 * (64 * 256 * 4 + 64 * 12 + 2 * 4) + 4 + partial(*widest, 256 + 256));
   const auto why = [&](AttentionProblem of, const char* device = "H200") {
     const auto refused = plan_attention(of, *device_model(device), {.variant = "wgmma_gradient_64"});
     return std::string(refused.error().message());
@@ -323,10 +332,18 @@ TEST(AttentionPlan, GradientsOfFewKeyHeadsShareOutTheirGroups) {
     empty.*size = 0;
     EXPECT_EQ(plan_of(empty).splits, 1);
   }
-  for (const std::int64_t heads : {0, 1, 12, 64}) {
+  for (const std::int64_t heads : {0, 12, 64}) {
     p.hq = p.hkv = heads;
     EXPECT_EQ(plan_of(p).splits, 1);
   }
+  p.hq = p.hkv = 1;  // 24 blocks, and in parts for each of several ranges of queries
+  EXPECT_GT(plan_of(p).splits, 1);
+  // The 77 tokens of a prompt: a block for each head, which are too few; in a large batch they are not.
+  AttentionProblem cross{.b = 2, .hq = 16, .hkv = 16, .sq = 2048, .sk = 77, .d = 64, .dtype = bf16, .backward = true};
+  EXPECT_GT(plan_of(cross).splits, 1);
+  EXPECT_LE(plan_of(cross).splits, 16);  // tiles of queries
+  cross.b = 32;
+  EXPECT_EQ(plan_of(cross).splits, 1);
 }
 
 // Compares with finite differences of the sum of dO O, by definition and in double: the source of the oracle's
