@@ -28,8 +28,8 @@ template <class F> void for_each_offset(const Layout& layout, F&& f) {
 }  // namespace
 
 Result<Place> place_of(const Case& c) {
-  constexpr std::string_view names[] = {"plain",   "offset",    "padded",    "packed",  "strided", "reversed",
-                                        "inplace", "mixed",     "scattered", "broadcast", "windows", "tangled"};
+  constexpr std::string_view names[] = {"plain",   "offset", "padded",    "packed",    "strided", "reversed",
+                                        "inplace", "mixed",  "scattered", "broadcast", "windows", "tangled"};
   const std::string_view text = c.options.text("place", "plain");
   for (std::size_t i = 0; i < std::size(names); ++i)
     if (names[i] == text) return static_cast<Place>(i);

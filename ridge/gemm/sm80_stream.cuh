@@ -86,8 +86,7 @@ __global__ void __launch_bounds__(stream_threads, Policy::config.blocks_per_sm)
         for (int p = 0; p < parts; ++p)
 #pragma unroll
           for (int j = 0; j < groups; ++j) {
-            const StreamWords y =
-                StreamWords::of(simt::load<width>(from_b + (column + 2 * j) * pitch + p * stream_k));
+            const StreamWords y = StreamWords::of(simt::load<width>(from_b + (column + 2 * j) * pitch + p * stream_k));
 #pragma unroll
             for (int s = 0; s < 2; ++s) {
               const unsigned of_a[4] = {x[p][0].word[2 * s], x[p][1].word[2 * s], x[p][0].word[2 * s + 1],
@@ -106,8 +105,7 @@ __global__ void __launch_bounds__(stream_threads, Policy::config.blocks_per_sm)
             d[half][2 * j] = sums[j][2 * half];
             d[half][2 * j + 1] = sums[j][2 * half + 1];
           }
-        finish_vectors(epilogue, d,
-                       Vectors{0, row, column + vector_of_lane * width, 8, 0, shape.m, shape.n});
+        finish_vectors(epilogue, d, Vectors{0, row, column + vector_of_lane * width, 8, 0, shape.m, shape.n});
       }
     }
   }

@@ -42,8 +42,8 @@ inline std::string fits(const Variant& row, const GemmProblem& p, const DeviceIn
   if (p.k % 8 != 0) return "k is not of whole vectors";
   if (std::string why = refuse_operands(c, p, true); !why.empty()) return why;
   if (p.bias == GemmBias::along_m) return "the bias is along m";
-  for (const auto& [name, o] : {std::pair{"d", &p.d}, {"c", &p.c}, {"the bias", &p.bias_layout},
-                                {"the residual", &p.residual_layout}})
+  for (const auto& [name, o] :
+       {std::pair{"d", &p.d}, {"c", &p.c}, {"the bias", &p.bias_layout}, {"the residual", &p.residual_layout}})
     if (std::string why = refuse_other(name, p, *o); !why.empty()) return why;
   return roofline::refuse_smem(static_cast<int>(stream_smem_bytes(c, p.n)), device);
 }
@@ -73,8 +73,9 @@ inline double instructions(const GemmProblem& p) {
   constexpr double of_vector = 12, of_element = 4;
   const double parts = std::ceil(static_cast<double>(p.k) / stream_k), columns = std::ceil(p.n / 32.0);
   const double activation = p.scalars.activation == Activation::none ? 0 : 8, vectors = 2, elements = vectors * 8;
-  return 40 + parts * 12 + columns * (parts * 12 + 60 + elements * (of_element + activation + addends(p)) +
-                                      vectors * of_vector * (1 + addends(p)));
+  return 40 + parts * 12 +
+         columns * (parts * 12 + 60 + elements * (of_element + activation + addends(p)) +
+                    vectors * of_vector * (1 + addends(p)));
 }
 
 inline Prediction model(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
@@ -96,7 +97,8 @@ inline Prediction model(const Variant& row, const GemmProblem& p, const DeviceIn
   clocks.start = start;
   clocks.total = start + clocks.tiles * clocks.step.clocks;
   const double work_us = clocks.total / device.clock_ghz * 1e-3,
-               memory_us = start / device.clock_ghz * 1e-3 + cost(p).bytes() / (device.memory_gbs * memory_share) * 1e-3;
+               memory_us =
+                   start / device.clock_ghz * 1e-3 + cost(p).bytes() / (device.memory_gbs * memory_share) * 1e-3;
   r.memory_us = std::max(0.0, memory_us - work_us);
   r.us = device.launch_us + std::max(work_us, memory_us);
   return r;

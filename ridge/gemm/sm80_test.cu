@@ -75,9 +75,10 @@ void check_by(int m, int n, int of_k, int past_a, int past_b, Launch&& launch) {
     }
 }
 template <int I, class T, Major MA, Major MB> void check(int m, int n, int of_k, int past_a = 0, int past_b = 0) {
-  check_by<T, MA, MB>(m, n, of_k, past_a, past_b, [](const auto& a, const auto& b, const Shape& shape, const auto& epilogue) {
-    return launch_mma_sync<Policy<I>, T, MA, MB>(a, b, shape, epilogue);
-  });
+  check_by<T, MA, MB>(m, n, of_k, past_a, past_b,
+                      [](const auto& a, const auto& b, const Shape& shape, const auto& epilogue) {
+                        return launch_mma_sync<Policy<I>, T, MA, MB>(a, b, shape, epilogue);
+                      });
 }
 
 constexpr Major k = Major::k, outer = Major::outer;

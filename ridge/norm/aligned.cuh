@@ -59,12 +59,8 @@ template <class T> struct AlignedForward {
   std::int64_t prefetch_distance;  // in rows
 };
 template <class T> AlignedForward<T> aligned(const Forward<T>& a) {
-  return {EvenRows(a.x),  EvenRows(a.residual),
-          EvenRows(a.y),  EvenRows(a.sum),
-          a.gamma.data,   a.beta.data,
-          a.rows,         static_cast<int>(a.cols),
-          a.eps,          a.rms,
-          a.prefetch_distance};
+  return {EvenRows(a.x), EvenRows(a.residual),     EvenRows(a.y), EvenRows(a.sum), a.gamma.data,       a.beta.data,
+          a.rows,        static_cast<int>(a.cols), a.eps,         a.rms,           a.prefetch_distance};
 }
 // dy, x, dx, dsum: [rows, cols]; gamma: [cols] or null
 template <class T> struct AlignedBackward {
@@ -78,8 +74,9 @@ template <class T> struct AlignedBackward {
   float* statistics;  // as Backward's
 };
 template <class T> AlignedBackward<T> aligned(const Backward<T>& a) {
-  return {EvenRows(a.dy),           EvenRows(a.x), EvenRows(a.dsum), EvenRows(a.dx), a.gamma.data, a.rows,
-          static_cast<int>(a.cols), a.eps,         a.rms,            a.statistics};
+  return {EvenRows(a.dy), EvenRows(a.x), EvenRows(a.dsum),         EvenRows(a.dx),
+          a.gamma.data,   a.rows,        static_cast<int>(a.cols), a.eps,
+          a.rms,          a.statistics};
 }
 
 // The start of a dependent launch (tile/dependent_launch.cuh): prefetches what the kernel will read, to the L2 cache,

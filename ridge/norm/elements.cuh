@@ -81,9 +81,7 @@ __global__ void __launch_bounds__(Team::threads, Policy::config.blocks_per_sm) n
     if (has(k)) kept_x[k] = X(x[at(k, a.x.step)]), kept_dy[k] = X(dy[at(k, a.dy.step)]);
 
   // ---- compute
-  const auto gamma = [&](int k) {
-    return a.gamma.data && has(k) ? X(a.gamma.data[at(k, a.gamma.step)]) : X(1);
-  };
+  const auto gamma = [&](int k) { return a.gamma.data && has(k) ? X(a.gamma.data[at(k, a.gamma.step)]) : X(1); };
   const auto each_x = [&](auto&& f) {
 #pragma unroll
     for (int k = 0; k < K; ++k) f(kept_x[k], has(k));

@@ -136,9 +136,8 @@ template <class Team, class T>
   const auto each_x = [&](auto&& f) { elements([&](int i) { f(float(r.x[i]), true); }); };
   const auto each = [&](auto&& f) { elements([&](int i) { f(float(r.x[i]), g_of(i), true); }); };
   const auto gradient = row_gradient<Team, float>(
-      each_x, each, [] {}, static_cast<float>(r.cols), r.eps, r.rms, scratch, [&](float) {
-        return wide_gradient_alone<lanes_alone<Team>>(r.x, r.dy, r.gamma, r.cols, r.eps, r.rms);
-      });
+      each_x, each, [] {}, static_cast<float>(r.cols), r.eps, r.rms, scratch,
+      [&](float) { return wide_gradient_alone<lanes_alone<Team>>(r.x, r.dy, r.gamma, r.cols, r.eps, r.rms); });
   elements([&](int i) {
     const float dx = gradient(gradient.normalised(float(r.x[i])), g_of(i));
     r.dx[i] = T(r.dsum ? dx + float(r.dsum[i]) : dx);
@@ -270,8 +269,10 @@ template <class Policy, class T, int Warp> static Status launch(const Call& call
   }
   const AlignedForward<T> a = aligned(forward_of<T>(call));
   if (p.added)
-    return scaled ? start(norm_even<Policy, Team, T, true, true>, a) : start(norm_even<Policy, Team, T, true, false>, a);
-  return scaled ? start(norm_even<Policy, Team, T, false, true>, a) : start(norm_even<Policy, Team, T, false, false>, a);
+    return scaled ? start(norm_even<Policy, Team, T, true, true>, a)
+                  : start(norm_even<Policy, Team, T, true, false>, a);
+  return scaled ? start(norm_even<Policy, Team, T, false, true>, a)
+                : start(norm_even<Policy, Team, T, false, false>, a);
 }
 
 }  // namespace even

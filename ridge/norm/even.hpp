@@ -32,7 +32,9 @@ inline std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
 
 inline Footprint footprint(const Variant& row, const NormProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
-  return with_sums({.grid = blocks_of(c, p), .threads = c.threads, .registers = p.backward && c.in_registers > 2 ? 80 : 64}, c, p, device);
+  return with_sums(
+      {.grid = blocks_of(c, p), .threads = c.threads, .registers = p.backward && c.in_registers > 2 ? 80 : 64}, c, p,
+      device);
 }
 
 inline roofline::Kernel model(const Variant& row, const NormProblem& p, const DeviceInfo& device) {

@@ -17,14 +17,19 @@
 namespace ridge::norm_detail {
 
 inline constexpr const Family* families[] = {
-    &streaming::family,  &vector::family, &split::family,
+    &streaming::family,
+    &vector::family,
+    &split::family,
     &span::family,  // span
     &span::family,  // span_sums
     &elements_of_rows::family,
     &even::family,
     &short_rows::family,  // short_rows
     &short_rows::family,  // short_sums
-    &resident::family,   &fused::family,  &specialized::family, &ring::family,
+    &resident::family,
+    &fused::family,
+    &specialized::family,
+    &ring::family,
 };
 static_assert(std::size(families) == algorithm_count);
 inline const Family& family_of(const Variant& row) { return *families[static_cast<int>(row.config.algorithm)]; }

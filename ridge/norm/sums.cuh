@@ -171,8 +171,8 @@ template <class T, int Warp> static Status launch_sums(const Call& call) {
   if (sums.direct) return {};
   if constexpr (!std::is_same_v<T, double>) {
     if (sums.by_vectors) {
-      const SumsOutput<T> to = sums.of_few ? SumsOutput<T>{.dgamma = dgamma.data, .dbeta = dbeta.data}
-                                           : SumsOutput<T>{.slices = slices};
+      const SumsOutput<T> to =
+          sums.of_few ? SumsOutput<T>{.dgamma = dgamma.data, .dbeta = dbeta.data} : SumsOutput<T>{.slices = slices};
       simt::Config by_vectors = at;
       by_vectors.grid = dim3(static_cast<unsigned>(std::max<std::int64_t>(sums.slices, 1)) *
                              static_cast<unsigned>(ceil_div(p.cols, column_vectors_columns(p))));

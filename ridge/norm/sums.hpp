@@ -80,8 +80,8 @@ inline SumsPlan sums_plan(const Config& c, const NormProblem& p, const DeviceInf
     if (sums.of_few && sums.by_vectors) sums.rows_of_slice = p.rows;
   }
   if (!sums.kept && !sums.of_few) {
-    const std::int64_t least_rows = sums.by_vectors ? 128 : 64;    // worth a slice
-    const std::int64_t blocks_per_sm = sums.by_vectors ? 4 : 8;    // of the kernel over columns
+    const std::int64_t least_rows = sums.by_vectors ? 128 : 64;  // worth a slice
+    const std::int64_t blocks_per_sm = sums.by_vectors ? 4 : 8;  // of the kernel over columns
     const std::int64_t groups = ceil_div(p.cols, sums.by_vectors ? column_vectors_columns(p) : columns_wide);
     const std::int64_t wanted = ceil_div(device.sms * blocks_per_sm, groups);
     const std::int64_t slices = std::clamp<std::int64_t>(wanted, 1, ceil_div(p.rows, least_rows));
