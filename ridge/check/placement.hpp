@@ -32,8 +32,8 @@ inline Place place_of_inputs(Place place) { return place == Place::tangled ? Pla
 // Whether elements of an input may share an address, and so a value.
 inline bool shares_elements(Place place) { return place == Place::broadcast || place == Place::windows; }
 
-// A random seed for each tensor of a mixed or scattered case, from the case's seed and the tensor's number; outputs follow
-// inputs.
+// A random seed for each tensor of a mixed or scattered case, from the case's seed and the tensor's number; outputs
+// follow inputs.
 std::uint64_t salt_of(const Case&, std::size_t tensor, bool output);
 
 // The layout of a tensor in a buffer of `elements` elements, and the buffer's index of its origin.

@@ -171,7 +171,7 @@ inline Footprint footprint(const Variant& row, const GemmProblem& p, const Devic
 // ---- model
 
 inline constexpr double store_clocks = 1200;  // for 64 x 256 elements of D: to shared memory, and the first wait
-// A persistent block's further tile, beyond its steps and its store: its warps meet, and wait for its first loads. H200.
+// A persistent block's further tile, beyond its steps and its store: warps meet, and wait for its first loads. H200.
 inline constexpr double further_tile_clocks = 1100;
 inline constexpr double odd_copies = 1.5;            // factor where a tile has an odd number of copies of 64 columns
 inline constexpr double start_clocks = 1800;         // a block's start and its barriers, without the launch; on an H100
