@@ -86,7 +86,7 @@ inline constexpr Variant variants[] = {
     {"mma_unaligned", "unaligned rows: aligned reads, shifted into place on their way to shared memory", {f16, bf16},
      {.family = Family::mma_sync, .bk = 32, .loads = Loads::elements, .stages = 2}},
     {"mma_unaligned_64x64", "small tiles, more of them under way: few rows, small matrices", {f16, bf16},
-     {.family = Family::mma_sync, .bm = 64, .bn = 64, .bk = 32, .wm = 32, .loads = Loads::elements, .stages = 2, .blocks_per_sm = 4}},
+     {.family = Family::mma_sync, .bm = 64, .bn = 64, .bk = 32, .wm = 32, .loads = Loads::elements, .stages = 2, .blocks_per_sm = 3}},
     {"mma_unaligned_32x128", "unaligned weights of few rows: twice as much of k under way, and each read from shared memory by one warp", {f16, bf16},
      {.family = Family::mma_sync, .bm = 32, .bk = 64, .wm = 32, .loads = Loads::elements, .stages = 2, .blocks_per_sm = 2}},
     {"tf32_mma", "float32 as TF32, rounded on its way from shared memory", {f32},
