@@ -86,7 +86,7 @@ inline constexpr Variant variants[] = {
     {"mma_unaligned", "unaligned rows: aligned reads, shifted into place on their way to shared memory", {f16, bf16},
      {.family = Family::mma_sync, .bk = 32, .loads = Loads::elements, .stages = 2}},
     {"mma_unaligned_64x64", "small tiles, more of them under way: few rows, small matrices", {f16, bf16},
-     {.family = Family::mma_sync, .bm = 64, .bn = 64, .bk = 32, .wm = 32, .loads = Loads::elements, .stages = 2, .blocks_per_sm = 4}},
+     {.family = Family::mma_sync, .bm = 64, .bn = 64, .bk = 32, .wm = 32, .loads = Loads::elements, .stages = 2, .blocks_per_sm = 3}},
     {"stream_32", "few columns and short k: B stays in shared memory, and warps stream rows of A through registers", {f16, bf16},
      {.family = Family::mma_stream, .bn = 384, .bk = 32, .blocks_per_sm = 3}},
     {"stream_64", "the same for k up to 64", {f16, bf16},
