@@ -76,8 +76,9 @@ struct GradientWork {
   unsigned falling;      // number of last parts whose longest blocks begin first; not all parts
   bool in_order;         // blocks add to a tile of dQ in the order of their keys
   bool counts;           // blocks take numbers as they begin: in order, where several add to a tile
-  // A block divides its number before its first load: by the blocks of a group that interleaves, by the parts that
-  // interleave in it (`interleaved`, the last group's rest, or `falling`), by the parts of a batch, and by the ranges of a head's queries.
+  // A block divides its number before its first load: by the blocks of a group that interleaves; by the parts that
+  // interleave in it, which are fewer in the last group and among the falling ones; by the parts of a batch; and by the
+  // ranges of a head's queries.
   Divider by_group_blocks, by_interleaved, by_rest, by_falling, by_batch_parts, by_ranges;
 };
 
