@@ -40,9 +40,89 @@ __device__ __forceinline__ void load_stream_b(T* tile, const Operand<T>& b, int 
   }
 }
 
+// How a lane finishes its vectors of a tile's rows, `row` and row + 8: by any epilogue.
+template <class Epilogue, class T> class StreamFinish {
+ public:
+  __device__ __forceinline__ StreamFinish(const Epilogue& e, const Shape& s, std::int64_t of_row, int)
+      : epilogue_(e), shape_(s), row_(of_row) {}
+  __device__ __forceinline__ void load(int) const {}
+  // column: of the vectors' first elements
+  __device__ __forceinline__ void store(simt::vec<float, 8> (&d)[2], int column) const {
+    finish_vectors(epilogue_, d, Vectors{0, row_, column, 8, 0, shape_.m, shape_.n});
+  }
+
+ private:
+  const Epilogue& epilogue_;
+  const Shape& shape_;
+  std::int64_t row_;
+};
+
+// The same by the standard epilogue. Its addresses are computed for a tile of rows, and not for each vector, of which
+// there are as many as of instructions that multiply; and what it adds is loaded before these.
+// Precondition: D and all addends are of type T, in rows of whole vectors of 16 bytes; the bias is along n.
+template <class T> class StreamFinish<StandardEpilogue<float>, T> {
+  using Epilogue = StandardEpilogue<float>;
+  using Vector = simt::vec<T, 8>;
+
+ public:
+  // column: of the lane's vector in the first part of columns
+  __device__ __forceinline__ StreamFinish(const Epilogue& e, const Shape& shape, std::int64_t row, int column)
+      : e_(e), column_(column), n_(static_cast<int>(shape.n)) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      exists_[half] = row + half * 8 < shape.m;
+      const auto at = [&](const Tensor& t) { return static_cast<T*>(t.data) + (row + half * 8) * t.row_stride; };
+      d_[half] = at(e.d);
+      c_[half] = e.addends[e.c].data ? at(e.addends[e.c]) : nullptr;
+      residual_[half] = e.addends[e.residual].data ? at(e.addends[e.residual]) : nullptr;
+    }
+  }
+  __device__ __forceinline__ void load(int first) {
+    const int column = first + column_;
+    const auto* bias = static_cast<const T*>(e_.addends[e_.bias].data);
+    of_bias_ = bias && column < n_ ? simt::load<8>(bias + column) : Vector{};
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const bool exists = exists_[half] && column < n_;
+      of_c_[half] = exists && c_[half] ? simt::load<8>(c_[half] + column) : Vector{};
+      of_residual_[half] = exists && residual_[half] ? simt::load<8>(residual_[half] + column) : Vector{};
+    }
+  }
+  __device__ __forceinline__ void store(simt::vec<float, 8> (&d)[2], int column) const {
+    if (column >= n_) return;
+    float x[16];
+#pragma unroll
+    for (int i = 0; i < 16; ++i) x[i] = fmaf(e_.alpha, d[i / 8][i % 8], static_cast<float>(of_bias_[i % 8]));
+    if (c_[0]) {
+#pragma unroll
+      for (int i = 0; i < 16; ++i) x[i] = fmaf(e_.factors[e_.c], static_cast<float>(of_c_[i / 8][i % 8]), x[i]);
+    }
+    if (e_.activation != Activation::none) tile::activate_many<T>(e_.activation, x);
+    if (residual_[0]) {
+#pragma unroll
+      for (int i = 0; i < 16; ++i) x[i] += static_cast<float>(of_residual_[i / 8][i % 8]);
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      Vector stored;
+#pragma unroll
+      for (int v = 0; v < 8; ++v) stored[v] = T(e_.scale * x[half * 8 + v]);
+      if (exists_[half]) simt::store(d_[half] + column, stored);
+    }
+  }
+
+ private:
+  const Epilogue& e_;
+  int column_, n_;
+  bool exists_[2];
+  T* d_[2];
+  const T *c_[2], *residual_[2];
+  Vector of_bias_, of_c_[2], of_residual_[2];
+};
+
 // epilogue(A B)                                      a: [m, k], along k  b: [n, k], along k
 // Preconditions: cc 80 or later; k is whole vectors, at most bk; stream_smem_bytes(n) of dynamic shared memory; every
-// row of a and b starts on 16 bytes. Any grid.
+// row of a and b starts on 16 bytes; for the standard epilogue those of StreamFinish. Any grid.
 template <class Policy, class T, class Epilogue>
 __global__ void __launch_bounds__(stream_threads, Policy::config.blocks_per_sm)
     gemm_mma_stream(Operand<T> a, Operand<T> b, Shape shape, Epilogue epilogue) {
@@ -78,8 +158,11 @@ __global__ void __launch_bounds__(stream_threads, Policy::config.blocks_per_sm)
           x[p][half] = StreamWords::of(vector);
         }
 
+      StreamFinish<Epilogue, T> finish(epilogue, shape, row, vector_of_lane * width);
 #pragma unroll 1
       for (int column = 0; column < n; column += stream_columns) {
+        finish.load(column);
+
         // ---- multiply: columns [column, column + stream_columns)
         float sums[groups][4] = {};
 #pragma unroll

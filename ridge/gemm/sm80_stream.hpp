@@ -39,7 +39,7 @@ inline std::string fits(const Variant& row, const GemmProblem& p, const DeviceIn
   if (products(p) == 0) return "there are no products";
   if (p.k > c.bk) return "k is " + std::to_string(p.k) + ", and it keeps " + std::to_string(c.bk);
   if (p.n > c.bn) return "D has " + std::to_string(p.n) + " columns, and it keeps " + std::to_string(c.bn) + " of B";
-  if (p.k % 8 != 0) return "k is not of whole vectors";
+  if (p.k % 8 != 0 || p.n % 8 != 0) return "k or D's rows are not of whole 16-byte vectors";
   if (std::string why = refuse_operands(c, p, true); !why.empty()) return why;
   if (p.bias == GemmBias::along_m) return "the bias is along m";
   for (const auto& [name, o] :
@@ -70,12 +70,12 @@ inline Footprint footprint(const Variant& row, const GemmProblem& p, const Devic
 
 // Instructions of a warp for stream_rows rows of D.
 inline double instructions(const GemmProblem& p) {
-  constexpr double of_vector = 12, of_element = 4;
-  const double parts = std::ceil(static_cast<double>(p.k) / stream_k), columns = std::ceil(p.n / 32.0);
-  const double activation = p.scalars.activation == Activation::none ? 0 : 8, vectors = 2, elements = vectors * 8;
-  return 40 + parts * 12 +
-         columns * (parts * 12 + 60 + elements * (of_element + activation + addends(p)) +
-                    vectors * of_vector * (1 + addends(p)));
+  const double parts = std::ceil(static_cast<double>(p.k) / stream_k),
+               columns = std::ceil(static_cast<double>(p.n) / stream_columns);
+  const double activation = p.scalars.activation == Activation::none   ? 0
+                            : p.scalars.activation == Activation::relu ? 16
+                                                                       : 16 * 12;
+  return 60 + parts * 12 + columns * (parts * 14 + 90 + activation + addends(p) * 24);
 }
 
 inline Prediction model(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {

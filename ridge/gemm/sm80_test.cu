@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -118,7 +119,7 @@ TEST(GemmByMma, SixteenBits) {
 }
 TEST(GemmByMma, SixteenBitsInRowsOfAnyAlignment) {
   for (const auto& [past_a, past_b] : {std::pair{0, 0}, {1, 0}, {3, 5}, {2, 4}}) {
-    check_layouts<row_named("mma_unaligned_32x128"), half>(35, 137, 203, past_a, past_b);
+    check_layouts<row_named("mma_unaligned"), half>(35, 137, 203, past_a, past_b);
     check_layouts<row_named("mma_unaligned_64x64"), bfloat16>(65, 30, 45, past_a, past_b);
   }
 }
@@ -158,6 +159,35 @@ TEST(GemmByMma, TallAndShortProducts) {
   check_stream<row_named("stream_64"), half>(5, 240, 40, 3);
   check_stream<row_named("stream_128"), bfloat16>(513, 30, 96, 2);
   check_stream<row_named("stream_128"), half>(1, 1, 128, 1);
+}
+
+// The standard epilogue's own way there: all that it adds, in whole vectors.
+TEST(GemmByMma, TallAndShortProductsWithAddends) {
+  constexpr int m = 37, n = 40, of_k = 24;
+  std::mt19937 bits(2);
+  Matrix<half, k> a(m, of_k, bits), b(n, of_k, bits), c(m, n, bits), residual(m, n, bits), bias(1, n, bits);
+  Matrix<half, k> d(m + 1, n, bits);
+  const half untouched = d.at(m, 0);
+  const auto tensor = [](Matrix<half, k>& of, std::int64_t row_stride) {
+    return Tensor{of.data.data(), DType::f16, true, row_stride, 1, 0};
+  };
+  StandardEpilogue<float> e{.alpha = 0.5f, .scale = 2, .activation = Activation::relu};
+  e.addends[e.c] = tensor(c, c.pitch), e.addends[e.bias] = tensor(bias, 0);
+  e.addends[e.residual] = tensor(residual, residual.pitch);
+  e.factors[e.c] = 3, e.factors[e.bias] = e.factors[e.residual] = 1;
+  e.d = tensor(d, d.pitch);
+  const Status status =
+      launch_mma_stream<Policy<row_named("stream_32")>, half>(a.operand(), b.operand(), {m, n, of_k, 1}, e, 1);
+  ASSERT_TRUE(status.ok()) << status.message();
+  const auto value = [](half x) { return static_cast<double>(static_cast<float>(x)); };
+  for (int i = 0; i < m; ++i)
+    for (int j = 0; j < n; ++j) {
+      double sum = 0;
+      for (int along = 0; along < of_k; ++along) sum += value(a.at(i, along)) * value(b.at(j, along));
+      sum = 0.5 * sum + 3 * value(c.at(i, j)) + value(bias.at(0, j));
+      ASSERT_EQ(value(d.at(i, j)), 2 * (std::max(sum, 0.0) + value(residual.at(i, j)))) << i << " " << j;
+    }
+  EXPECT_EQ(value(d.at(m, 0)), value(untouched));
 }
 
 // A float of 12 bits is rounded to the nearest of 11, half-way cases away from zero.

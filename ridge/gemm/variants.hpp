@@ -93,8 +93,6 @@ inline constexpr Variant variants[] = {
      {.family = Family::mma_stream, .bn = 384, .bk = 64, .blocks_per_sm = 2}},
     {"stream_128", "the same for k up to 128", {f16, bf16},
      {.family = Family::mma_stream, .bn = 256, .bk = 128, .blocks_per_sm = 2}},
-    {"mma_unaligned_32x128", "unaligned weights of few rows: twice as much of k under way, and each read from shared memory by one warp", {f16, bf16},
-     {.family = Family::mma_sync, .bm = 32, .bk = 64, .wm = 32, .loads = Loads::elements, .stages = 2, .blocks_per_sm = 2}},
     {"tf32_mma", "float32 as TF32, rounded on its way from shared memory", {f32},
      {.family = Family::mma_sync, .bk = 16, .wn = 64, .stages = 4, .blocks_per_sm = 2}, false, GemmMath::tf32},
     {"tf32_mma_64x64", "small tiles, for small matrices", {f32},

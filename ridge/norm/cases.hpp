@@ -405,11 +405,16 @@ inline check::CaseBook book_of(const std::string& op) {
   for (const char* backward : {"", ":backward"})
     for (int seed = 1; seed <= (layer ? 6 : 2); ++seed)
       test("bf16:rows=7,cols=200:place=mixed:seed=" + std::to_string(seed) + backward);
+  // A mean far from 0, for kernels that take distances from 0 first; and rows with their sums in one launch.
+  for (const char* type : {"f32", "bf16"}) {
+    if (layer) test(std::string(type) + ":rows=5,cols=200:fill=shifted,10:backward");
+    if (layer) test(std::string(type) + ":rows=61,cols=136:backward:variant=lean_128");
+  }
   // Sums over columns by vectors: more rows than one slice has, columns for less than a block, and one more block.
   for (const char* size : {"rows=300,cols=8", "rows=41,cols=72", "rows=400,cols=136"})
     for (const char* type : {"f32", "bf16"})
       if (layer || type[0] == 'b')
-        for (const char* variant : {"block_512", "even_1k"})
+        for (const char* variant : {"block_512", "even_1k", "lean_512"})
           test(std::string(type) + ":" + size + ":backward:variant=" + variant);
   for (const char* type : {"f32", "bf16"}) {  // two blocks of short rows
     test(std::string(type) + ":rows=70,cols=64");

@@ -4,6 +4,7 @@
 #pragma once
 #include <ridge/norm/aligned.cuh>
 #include <ridge/norm/even.hpp>
+#include <ridge/norm/sums.cuh>
 #include <ridge/tile/dependent_launch.cuh>
 #include <ridge/tile/l2_prefetch.cuh>
 
@@ -145,12 +146,13 @@ template <class Team, class T>
   if (r.statistics && Team::lane() == 0) store_statistics(r.statistics, gradient.normalised);
 }
 
-// dx of rows [rows, cols], and their statistics for the kernels over columns.
+// dx of rows [rows, cols], and their statistics for the kernels over columns; or dgamma and dbeta too, by further
+// blocks of the grid (SumsPlan::beside).
 // Scaled: of rms_norm without beta.
 // Preconditions: as norm_even's, for dy, x, dsum and dx, and vectors_of_gradient(Config) vectors for each lane.
 template <class Policy, class Team, class T, bool Scaled>
 __global__ void __launch_bounds__(Team::threads, even::gradient_blocks_per_sm(Policy::config))
-    norm_even_gradient(AlignedBackward<T> a) {
+    norm_even_gradient(AlignedBackward<T> a, SumsOutput<T> to) {
   using tile::Packed;
   using Floats = tile::Floats<T>;
   using Sums = std::conditional_t<Scaled, RmsGradientSums, GradientSums<float>>;
@@ -159,7 +161,13 @@ __global__ void __launch_bounds__(Team::threads, even::gradient_blocks_per_sm(Po
   __shared__ typename Team::template Scratch<Sums> scratch[2];
   __shared__ SumsScratch<Team, float> scratch_rarely;
   const std::int64_t row = Team::row();
-  if (row >= a.rows) return;  // the whole block
+  if (row >= a.rows) {  // the whole block
+    if constexpr (Policy::config.dependent_launch) {
+      begin_early([] {});
+      norm_columns_beside<Team, T, Scaled>(a, to, static_cast<int>(row - a.rows));
+    }
+    return;
+  }
   const bool rms = Scaled || a.rms;
   const int cols = a.cols, first = Team::lane() * V;
   const T *x = a.x.row(row) + first, *dy = a.dy.row(row) + first, *gamma = a.gamma ? a.gamma + first : nullptr;
@@ -253,18 +261,22 @@ template <class Policy, class T, int Warp> static Status launch(const Call& call
   using Team = TeamOf<Policy, Warp>;
   const NormProblem& p = call.plan.problem;
   const bool scaled = is_scaled(p);
-  const auto start = [&](auto kernel, const auto& arguments) {
+  const auto start = [&](auto kernel, const auto&... arguments) {
     const simt::Config at = launch_config(call, Warp);
     if constexpr (Policy::config.dependent_launch)
-      return tile::launch_dependent(call.plan.device.cc, at, kernel, arguments);
-    else return simt::launch(at, kernel, arguments);
+      return tile::launch_dependent(call.plan.device.cc, at, kernel, arguments...);
+    else return simt::launch(at, kernel, arguments...);
   };
   if (p.backward) {
     if constexpr (!has_gradient(Policy::config)) return no_kernel();
     else {
       const AlignedBackward<T> a = aligned(backward_of<T>(call));
-      return scaled ? start(norm_even_gradient<Policy, Team, T, true>, a)
-                    : start(norm_even_gradient<Policy, Team, T, false>, a);
+      const Operands& o = call.operands;
+      const auto to = call.sums.beside ? SumsOutput<T>{.dgamma = static_cast<T*>(o.dgamma.data),
+                                                       .dbeta = static_cast<T*>(o.dbeta.data)}
+                                       : SumsOutput<T>{};
+      return scaled ? start(norm_even_gradient<Policy, Team, T, true>, a, to)
+                    : start(norm_even_gradient<Policy, Team, T, false>, a, to);
     }
   }
   const AlignedForward<T> a = aligned(forward_of<T>(call));

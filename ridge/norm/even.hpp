@@ -32,9 +32,10 @@ inline std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
 
 inline Footprint footprint(const Variant& row, const NormProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
-  return with_sums(
-      {.grid = blocks_of(c, p), .threads = c.threads, .registers = p.backward && c.in_registers > 2 ? 80 : 64}, c, p,
-      device);
+  Footprint launch{
+      .grid = blocks_of(c, p), .threads = c.threads, .registers = p.backward && c.in_registers > 2 ? 80 : 64};
+  if (has_columns_beside(c, p) && !is_empty(p)) launch.grid += ceil_div(p.cols, column_vectors_columns(p));
+  return with_sums(launch, c, p, device);
 }
 
 inline roofline::Kernel model(const Variant& row, const NormProblem& p, const DeviceInfo& device) {
@@ -46,8 +47,11 @@ inline roofline::Kernel model(const Variant& row, const NormProblem& p, const De
   k.block_us = 0.6 + 0.01 * c.threads / 32 + vector_us * of_lane;
   k.trip_bytes = row_bytes(p) * tensors_kept(p);
   k.tile_efficiency = static_cast<double>(vectors(p)) / static_cast<double>(capacity(c, p.backward));
-  add_code(k, c.in_registers > 2 ? 1 : 0.4);
-  if (c.dependent_launch && device.cc == 90) k.serial_us -= 1;  // its start overlaps the end of the kernel before it
+  add_code(k, c.in_registers > 2 ? 1 : 0.9);
+  if (c.dependent_launch) {
+    k.block_us += 0.8 * (1 - k.tile_efficiency);  // lanes without a vector, of which the others have two
+    if (device.cc == 90) k.serial_us -= 0.5;      // its start overlaps the end of the kernel before it
+  }
   // A lane loads more than four vectors of residual after the first four, which several small blocks do not hide.
   // Measured.
   if (p.added && !p.backward && of_lane > 4 && c.threads <= 256) k.memory_share = 0.97;

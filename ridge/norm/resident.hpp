@@ -91,7 +91,11 @@ inline roofline::Kernel model(const Variant& row, const NormProblem& p, const De
   // 16-bit elements are converted in each pass; in gradients, gamma for every row.
   const double conversions = !wide ? 0 : p.backward ? 4 + 1.5 * p.gamma : 2;
   k.clocks = clocks_of(p, conversions, elements(p));
-  add_code(k, c.dependent_launch ? 1.4 : c.threads >= 1024 ? 1.6 : c.in_registers >= 8 || c.in_shared > 0 ? 1.1 : 0.6);
+  add_code(k, c.dependent_launch       ? 1.4
+              : c.threads >= 1024      ? 1.6
+              : lanes(c) > device.warp ? 1.2
+              : c.in_registers >= 8    ? 1.1
+                                       : 0.6);
   add_sums(k, c, p, device);
   return k;
 }

@@ -43,43 +43,42 @@ __global__ void __launch_bounds__(columns_threads)
   slices[(slice * 2 + 1) * a.cols + column] = sum_beta;
 }
 
-// The same by vectors: lanes side by side have a vector of columns each, of every so many-th row. Puts the sums to
-// slices, or to dgamma and dbeta if one slice has all rows.
-// Preconditions: rows are vector-aligned and evenly spaced. It may start before the statistics are written.
-template <class T, int Warp>
-__global__ void __launch_bounds__(column_vectors_threads)
-    norm_column_vectors(AlignedBackward<T> a, SumsOutput<T> to, std::int64_t rows_of_slice) {
+// Columns of a group of the kernels over columns by vectors.
+template <class T> inline constexpr int column_group = column_vectors_wide* tile::vector_elements<T>;
+
+// The same by vectors, by a block: lanes side by side have a vector of columns each, of every so many-th row. Puts the
+// sums of rows [first, end) to slices, or to dgamma and dbeta if one slice has all rows.
+// statistics(r): of row r. group: of column_group columns. AtOnce: rows of a thread in flight.
+// Precondition: rows are vector-aligned and evenly spaced; all threads of the block call.
+template <int Threads, int Warp, int AtOnce, class T, class StatisticsOf>
+__device__ __forceinline__ void sum_column_vectors(const AlignedBackward<T>& a, const SumsOutput<T>& to,
+                                                   std::int64_t slice, int group, std::int64_t first, std::int64_t end,
+                                                   StatisticsOf&& statistics) {
   using Floats = tile::Floats<T>;
-  constexpr int V = tile::vector_elements<T>, wide = column_vectors_wide, columns = wide * V;
-  constexpr int warps = column_vectors_threads / Warp, high = column_vectors_threads / wide;
-  constexpr int at_once = 4;  // rows in flight
+  constexpr int V = tile::vector_elements<T>, wide = column_vectors_wide, columns = column_group<T>;
+  constexpr int warps = Threads / Warp, high = Threads / wide;
   __shared__ float of_warps[warps][2][columns];
   const simt::tiles<Warp> warp;
   const int lane = static_cast<int>(threadIdx.x) % wide, line = static_cast<int>(threadIdx.x) / wide;
-  const std::int64_t groups = (a.cols + columns - 1) / columns, slice = blockIdx.x / groups;
-  const int start = static_cast<int>(blockIdx.x - slice * groups) * columns, at = start + lane * V;
-  const std::int64_t first = slice * rows_of_slice, end = ::min(first + rows_of_slice, a.rows);
-  tile::launch_dependents();
-  tile::grid_dependency_wait();
+  const int start = group * columns, at = start + lane * V;
 
   // ---- sum the thread's rows
   float sum[2][V] = {};  // of dy n, of dy
   if (at < a.cols) {
 #pragma unroll 1
-    for (std::int64_t row = first + line; row < end; row += high * at_once) {
-      tile::Packed x[at_once] = {}, dy[at_once] = {};
-      Statistics<float> normalised[at_once] = {};
+    for (std::int64_t row = first + line; row < end; row += high * AtOnce) {
+      tile::Packed x[AtOnce] = {}, dy[AtOnce] = {};
+      Statistics<float> normalised[AtOnce] = {};
 #pragma unroll
-      for (int i = 0; i < at_once; ++i) {
+      for (int i = 0; i < AtOnce; ++i) {
         const std::int64_t r = row + i * high;
         if (r >= end) continue;
         x[i] = tile::load_packed(a.x.row(r) + at);
         dy[i] = tile::load_packed(a.dy.row(r) + at);
-        const float* s = a.statistics + r * statistics_size;
-        normalised[i] = {s[0], s[1], s[2]};
+        normalised[i] = statistics(r);
       }
 #pragma unroll
-      for (int i = 0; i < at_once; ++i) {
+      for (int i = 0; i < AtOnce; ++i) {
         const Floats of_x = tile::unpack_floats<T>(x[i]), of_dy = tile::unpack_floats<T>(dy[i]);
 #pragma unroll
         for (int v = 0; v < V; ++v) {
@@ -100,12 +99,77 @@ __global__ void __launch_bounds__(column_vectors_threads)
       if (warp.rank() < wide) of_warps[warp.index()][which][lane * V + v] = sum[which][v];
     }
   __syncthreads();
-  const int which = static_cast<int>(threadIdx.x) / columns, column = static_cast<int>(threadIdx.x) % columns;
-  if (which > 1 || start + column >= a.cols) return;
-  float all = 0;
+#pragma unroll 1
+  for (int i = static_cast<int>(threadIdx.x); i < 2 * columns; i += Threads) {
+    const int which = i / columns, column = i % columns;
+    if (start + column >= a.cols) continue;
+    float all = 0;
 #pragma unroll
-  for (int w = 0; w < warps; ++w) all += of_warps[w][which][column];
-  to.put(slice, which, start + column, a.cols, all);
+    for (int w = 0; w < warps; ++w) all += of_warps[w][which][column];
+    to.put(slice, which, start + column, a.cols, all);
+  }
+}
+
+// The kernel over columns by vectors. It may start before the statistics are written.
+template <class T, int Warp>
+__global__ void __launch_bounds__(column_vectors_threads)
+    norm_column_vectors(AlignedBackward<T> a, SumsOutput<T> to, std::int64_t rows_of_slice) {
+  const std::int64_t groups = (a.cols + column_group<T> - 1) / column_group<T>, slice = blockIdx.x / groups;
+  const std::int64_t first = slice * rows_of_slice, end = ::min(first + rows_of_slice, a.rows);
+  tile::launch_dependents();
+  tile::grid_dependency_wait();
+  sum_column_vectors<column_vectors_threads, Warp, 4>(a, to, slice, static_cast<int>(blockIdx.x - slice * groups),
+                                                      first, end, [&](std::int64_t r) {
+                                                        const float* s = a.statistics + r * statistics_size;
+                                                        return Statistics<float>{s[0], s[1], s[2]};
+                                                      });
+}
+
+// The same by blocks beside those that write dx, for so few rows that each block takes the statistics of all of them: a
+// warp has a row at a time.
+template <class Team, class T, bool Scaled>
+__device__ __forceinline__ void norm_columns_beside(const AlignedBackward<T>& a, const SumsOutput<T>& to, int group) {
+  constexpr int V = tile::vector_elements<T>, warps = Team::threads / Team::warp;
+  using Sums = std::conditional_t<Scaled, Squares, Differences<float>>;
+  __shared__ Statistics<float> of_row[most_rows_beside];
+  const simt::tiles<Team::warp> warp;
+  const float per_column = 1 / static_cast<float>(a.cols);
+#pragma unroll 1
+  for (int row = warp.index(); row < static_cast<int>(a.rows); row += warps) {
+    const T* x = a.x.row(row);
+    const auto sums = [&](float base) {
+      Sums s{};
+#pragma unroll 4
+      for (int at = warp.rank() * V; at < a.cols; at += Team::warp * V)
+        tile::for_elements<T>(tile::load_packed(x + at), [&](float e, int) { s.add(e - base); });
+      return warp.reduce(s, plus<Sums>);
+    };
+    float base = 0, divisor;
+    Statistics<float> normalised{};
+    if constexpr (Scaled) {
+      divisor = multiply_add(sums(0).squares, per_column, a.eps);
+      normalised.scale = reciprocal_root(divisor);
+    } else {
+      const float per_element = a.rms ? 0.0f : per_column;
+      Differences<float> d{};
+      Spread<float> spread{};
+#pragma unroll 1
+      for (int pass = 0; pass < 2; ++pass) {
+        d = sums(base);
+        spread = Spread<float>::of(d, per_element);
+        if (a.rms || !spread.far(d)) break;
+        if (pass == 0) base = spread.mean;
+      }
+      divisor = spread.divisor(per_column, a.eps);
+      normalised = spread.statistics(base, per_column, a.eps);
+    }
+    if (!is_ordinary(divisor))
+      normalised = wide_statistics_alone<Team::warp>(x, static_cast<const T*>(nullptr), a.cols, a.eps, Scaled || a.rms);
+    if (warp.rank() == 0) of_row[row] = normalised;
+  }
+  __syncthreads();
+  sum_column_vectors<Team::threads, Team::warp, 1>(a, to, 0, group, 0, a.rows,
+                                                   [&](std::int64_t r) { return of_row[r]; });
 }
 
 // dgamma[j] = sum of dy n, dbeta[j] = sum of dy, over at most few_rows rows; null: not wanted.
@@ -168,7 +232,7 @@ template <class T, int Warp> static Status launch_sums(const Call& call) {
                   .block = dim3(columns_threads),
                   .stream = call.stream.handle,
                   .warp = Warp};
-  if (sums.direct) return {};
+  if (sums.direct || sums.beside) return {};
   if constexpr (!std::is_same_v<T, double>) {
     if (sums.by_vectors) {
       const SumsOutput<T> to =

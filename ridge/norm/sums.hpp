@@ -49,6 +49,7 @@ struct SumsPlan {
   bool direct = false;                          // and, as it has all rows, writes dgamma and dbeta: no slices
   bool of_few = false;                          // one kernel sums columns whole: there are no slices
   bool by_vectors = false;                      // the kernel over columns reads 16-byte vectors
+  bool beside = false;                          // of_few by blocks beside those of the rows: there is no further kernel
   std::int64_t slices = 0;                      // blocks, or clusters, that keep sums, or slices of rows
   std::int64_t rows_of_slice = 0;               // of a kernel over columns
   std::size_t statistics_bytes = 0, bytes = 0;  // of the statistics; of everything
@@ -60,6 +61,14 @@ inline bool is_alone(const Config& c, const NormProblem& p) {
   return can && wants_sums(p) && p.rows <= iterations_alone * c.rows && alignment_offsets(p) == 1;
 }
 
+// Whether further blocks of the kernel over rows sum columns, and take the statistics of all rows themselves: for rows
+// that they read in less time than a kernel takes to be launched.
+inline constexpr std::int64_t most_rows_beside = 64, most_elements_beside = 48 << 10;
+inline bool has_columns_beside(const Config& c, const NormProblem& p) {
+  return c.algorithm == Algorithm::even && c.dependent_launch && wants_sums(p) && has_column_vectors(p) &&
+         p.rows <= most_rows_beside && p.rows * p.cols <= most_elements_beside;
+}
+
 // grid: blocks of the kernel over rows.
 inline SumsPlan sums_plan(const Config& c, const NormProblem& p, const DeviceInfo& device, std::int64_t grid) {
   SumsPlan sums;
@@ -68,6 +77,10 @@ inline SumsPlan sums_plan(const Config& c, const NormProblem& p, const DeviceInf
   sums.kept = keeps_sums(c);
   sums.direct = is_alone(c, p);
   if (sums.direct) return sums;
+  if (has_columns_beside(c, p)) {
+    sums.of_few = sums.by_vectors = sums.beside = true;
+    return sums;
+  }
   if (sums.kept) {
     // One for each share of the rows, and one more for each further alignment offset.
     sums.slices = grid / c.cluster;
@@ -103,6 +116,11 @@ inline void add_sums(roofline::Kernel& k, const Config& c, const NormProblem& p,
   if (!wants_sums(p)) return;
   const SumsPlan sums = sums_plan(c, p, device, k.blocks);
   if (sums.direct) return;
+  if (sums.beside) {  // a warp has a row at a time: its load, and a reduction. Fitted to an H200.
+    const double rounds = std::ceil(static_cast<double>(p.rows) * device.warp / c.threads);
+    k.serial_us += 0.4 + 0.6 * rounds;
+    return;
+  }
   const double slices = static_cast<double>(sums.bytes);
   k.launches += sums.kept || sums.of_few ? 1 : 2;
   k.bytes_written += slices;

@@ -109,8 +109,21 @@ TEST(NormPlan, AFewLongRowsAreSplitOverTheDevice) {
 }
 
 TEST(NormPlan, AFewRowsAreSharedByManyThreads) {
-  EXPECT_EQ(chosen({.rows = 1, .cols = 8192}), "short_2k");
-  EXPECT_EQ(chosen({.rows = 1, .cols = 8192, .dtype = bf16}), "short_2k");
+  EXPECT_EQ(chosen({.rows = 1, .cols = 8192}), "lean_2k");
+  EXPECT_EQ(chosen({.rows = 1, .cols = 8192, .dtype = bf16}), "lean_2k");
+}
+
+// Blocks beside those of the rows sum the columns, as long as all rows take them less time than a launch.
+TEST(NormPlan, AFewRowsTakeOneLaunchWithTheirSums) {
+  const auto plan_of = [](std::int64_t rows, std::int64_t cols) {
+    return *plan_norm(gradient(rows, cols, bf16), *device_model("H200"), {.variant = "lean_512"});
+  };
+  EXPECT_EQ(plan_of(19, 640).grid, 19 + 10);
+  EXPECT_EQ(plan_of(19, 640).workspace, 0u);
+  EXPECT_EQ(plan_of(64, 640).grid, 64 + 10);
+  EXPECT_EQ(plan_of(65, 640).grid, 65);
+  EXPECT_GT(plan_of(65, 640).workspace, 0u);
+  EXPECT_EQ(plan_of(40, 2048).grid, 40);
 }
 
 TEST(NormPlan, GradientsInOnePassWhereABlockHoldsTheColumns) {

@@ -14,7 +14,7 @@ enum class Algorithm : std::uint8_t {
   split,        // multi-block rows: a few long ones, each split over many blocks, by two kernels
   span,         // short rows without gaps: loaded to shared memory as one span, then a thread per row
   span_sums,    // gradients of such rows; persistent blocks keep the sums of dgamma and dbeta
-  elements,     // any alignment and strides, read once by elements
+  elements,     // any alignment, read once by elements
   even,         // vector-aligned rows, with few registers and instructions
   short_rows,   // several rows at a time, with a few vectors of each in a lane
   short_sums,   // gradients of such rows; persistent blocks keep the sums of dgamma and dbeta
@@ -70,7 +70,8 @@ inline constexpr Variant variants[] = {
     {"short_96", "with three, a row at a time", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .in_registers = 3}},
     {"short_128", "with four", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .in_registers = 4}},
     {"short_few", "for a few rows: dependent launch, it begins while the kernel before it ends", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .in_registers = 4, .dependent_launch = true}},
-    {"elements_512", "any alignment and strides: a warp reads a row once, element by element, and keeps it in registers", {.algorithm = Algorithm::elements, .threads = 128, .rows = 4, .in_registers = 16, .blocks_per_sm = 8}},
+    {"elements_128", "any alignment: a warp reads a row once, element by element, and keeps it in registers", {.algorithm = Algorithm::elements, .threads = 128, .rows = 4, .in_registers = 4, .blocks_per_sm = 12}},
+    {"elements_512", "more elements in each lane", {.algorithm = Algorithm::elements, .threads = 128, .rows = 4, .in_registers = 16, .blocks_per_sm = 8}},
     {"elements_4k", "a block", {.algorithm = Algorithm::elements, .threads = 256, .in_registers = 16, .blocks_per_sm = 4}},
     {"elements_16k", "as many threads as a block has", {.algorithm = Algorithm::elements, .threads = 1024, .in_registers = 16}},
     {"warp_16", "the row in half a warp's registers: one read, no barrier", {.threads = 128, .rows = 8, .in_registers = 1}},
