@@ -9,6 +9,8 @@
 #include <chrono>
 #include <cmath>
 #include <deque>
+#include <numeric>
+#include <random>
 #include <span>
 
 #ifndef RIDGE_HAS_CUDA
@@ -346,13 +348,17 @@ std::vector<Measurement> measure(const check::Case& c, const DeviceInfo& device,
     }
   }
 
-  // Interleaved: every contender runs once per round, so that a change of clocks affects all of them. Each round begins
-  // with another one: a run after the copy finds translation buffers with no entry but the copy's.
+  // Interleaved: every contender runs once per round, so that a change of clocks affects all of them. Each round has an
+  // order of its own at random: a run after the copy finds translation buffers with no entry but the copy's.
   const int repeats = device.is_cpu() ? std::min(settings.repeats, 5) : settings.repeats;
   const int rounds = repeats + 2;  // the first two warm up
-  for (int round = 0; round < rounds; ++round)
-    for (std::size_t i = 0; i < contenders.size(); ++i) {
-      Contender& contender = contenders[(i + static_cast<std::size_t>(round)) % contenders.size()];
+  std::vector<std::size_t> order(contenders.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::mt19937 random(1);
+  for (int round = 0; round < rounds; ++round) {
+    std::ranges::shuffle(order, random);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      Contender& contender = contenders[order[i]];
       if (settings.on_turn)
         settings.on_turn({.round = static_cast<std::size_t>(round),
                           .rounds = static_cast<std::size_t>(rounds),
@@ -363,6 +369,7 @@ std::vector<Measurement> measure(const check::Case& c, const DeviceInfo& device,
       if (!us) return {failed(c, device, us.error())};
       if (round >= 2) contender.us.push_back(*us);
     }
+  }
 
   // Runs each once more, into an output filled with NaN of every float type, so that a contender that writes nothing
   // does not pass. Not for strided tensors, where the images do not give the order of elements, and not in place, where

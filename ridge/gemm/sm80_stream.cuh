@@ -57,8 +57,8 @@ template <class Epilogue, class T> class StreamFinish {
   std::int64_t row_;
 };
 
-// The same by the standard epilogue. Its addresses are computed for a tile of rows, and not for each vector, of which
-// there are as many as of instructions that multiply; and what it adds is loaded before these.
+// The same by the standard epilogue, in as few instructions as its parts are: there are as many vectors to finish as
+// instructions that multiply. Bias and residual are loaded before these.
 // Precondition: D and all addends are of type T, in rows of whole vectors of 16 bytes; the bias is along n.
 template <class T> class StreamFinish<StandardEpilogue<float>, T> {
   using Epilogue = StandardEpilogue<float>;
@@ -67,57 +67,53 @@ template <class T> class StreamFinish<StandardEpilogue<float>, T> {
  public:
   // column: of the lane's vector in the first part of columns
   __device__ __forceinline__ StreamFinish(const Epilogue& e, const Shape& shape, std::int64_t row, int column)
-      : e_(e), column_(column), n_(static_cast<int>(shape.n)) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      exists_[half] = row + half * 8 < shape.m;
-      const auto at = [&](const Tensor& t) { return static_cast<T*>(t.data) + (row + half * 8) * t.row_stride; };
-      d_[half] = at(e.d);
-      c_[half] = e.addends[e.c].data ? at(e.addends[e.c]) : nullptr;
-      residual_[half] = e.addends[e.residual].data ? at(e.addends[e.residual]) : nullptr;
-    }
-  }
+      : e_(e),
+        row_(row),
+        rows_(static_cast<int>(::min(shape.m - row, std::int64_t{16}))),
+        column_(column),
+        n_(static_cast<int>(shape.n)) {}
   __device__ __forceinline__ void load(int first) {
     const int column = first + column_;
-    const auto* bias = static_cast<const T*>(e_.addends[e_.bias].data);
-    of_bias_ = bias && column < n_ ? simt::load<8>(bias + column) : Vector{};
+    const Tensor &bias = e_.addends[e_.bias], &residual = e_.addends[e_.residual];
+    of_bias_ = bias.data && column < n_ ? simt::load<8>(static_cast<const T*>(bias.data) + column) : Vector{};
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const bool exists = exists_[half] && column < n_;
-      of_c_[half] = exists && c_[half] ? simt::load<8>(c_[half] + column) : Vector{};
-      of_residual_[half] = exists && residual_[half] ? simt::load<8>(residual_[half] + column) : Vector{};
-    }
+    for (int half = 0; half < 2; ++half)
+      of_residual_[half] = residual.data && exists(half, column) ? simt::load<8>(at(residual, half, column)) : Vector{};
   }
-  __device__ __forceinline__ void store(simt::vec<float, 8> (&d)[2], int column) const {
-    if (column >= n_) return;
-    float x[16];
+  __device__ __forceinline__ void store(simt::vec<float, 8> (&d)[2], int column) {
+    const Tensor& c = e_.addends[e_.c];
+    RIDGE_KEEP_LOOP
+    for (int half = 0; half < 2; ++half) {  // rows take turns in place 0, so that the code exists once
+      if (exists(half, column)) {
+        float x[8];
 #pragma unroll
-    for (int i = 0; i < 16; ++i) x[i] = fmaf(e_.alpha, d[i / 8][i % 8], static_cast<float>(of_bias_[i % 8]));
-    if (c_[0]) {
+        for (int v = 0; v < 8; ++v) x[v] = fmaf(e_.alpha, d[0][v], static_cast<float>(of_bias_[v]));
+        if (c.data) {
+          const Vector of_c = simt::load<8>(at(c, half, column));
 #pragma unroll
-      for (int i = 0; i < 16; ++i) x[i] = fmaf(e_.factors[e_.c], static_cast<float>(of_c_[i / 8][i % 8]), x[i]);
-    }
-    if (e_.activation != Activation::none) tile::activate_many<T>(e_.activation, x);
-    if (residual_[0]) {
+          for (int v = 0; v < 8; ++v) x[v] = fmaf(e_.factors[e_.c], static_cast<float>(of_c[v]), x[v]);
+        }
+        if (e_.activation != Activation::none) tile::activate_many<T>(e_.activation, x);
+        Vector stored;
 #pragma unroll
-      for (int i = 0; i < 16; ++i) x[i] += static_cast<float>(of_residual_[i / 8][i % 8]);
-    }
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      Vector stored;
-#pragma unroll
-      for (int v = 0; v < 8; ++v) stored[v] = T(e_.scale * x[half * 8 + v]);
-      if (exists_[half]) simt::store(d_[half] + column, stored);
+        for (int v = 0; v < 8; ++v) stored[v] = T(e_.scale * (x[v] + static_cast<float>(of_residual_[0][v])));
+        simt::store(at(e_.d, half, column), stored);
+      }
+      d[0] = d[1];
+      of_residual_[0] = of_residual_[1];
     }
   }
 
  private:
+  __device__ __forceinline__ bool exists(int half, int column) const { return half * 8 < rows_ && column < n_; }
+  __device__ __forceinline__ T* at(const Tensor& t, int half, int column) const {
+    return static_cast<T*>(t.data) + (row_ + half * 8) * t.row_stride + column;
+  }
+
   const Epilogue& e_;
-  int column_, n_;
-  bool exists_[2];
-  T* d_[2];
-  const T *c_[2], *residual_[2];
-  Vector of_bias_, of_c_[2], of_residual_[2];
+  std::int64_t row_;
+  int rows_, column_, n_;  // rows_: of D from row_ on, as far as it matters
+  Vector of_bias_, of_residual_[2];
 };
 
 // epilogue(A B)                                      a: [m, k], along k  b: [n, k], along k
@@ -188,7 +184,7 @@ __global__ void __launch_bounds__(stream_threads, Policy::config.blocks_per_sm)
             d[half][2 * j] = sums[j][2 * half];
             d[half][2 * j + 1] = sums[j][2 * half + 1];
           }
-        finish_vectors(epilogue, d, Vectors{0, row, column + vector_of_lane * width, 8, 0, shape.m, shape.n});
+        finish.store(d, column + vector_of_lane * width);
       }
     }
   }

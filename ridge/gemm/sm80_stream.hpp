@@ -68,14 +68,14 @@ inline Footprint footprint(const Variant& row, const GemmProblem& p, const Devic
           .trip_bytes = static_cast<double>(c.bm * p.k) * static_cast<double>(size_of(p.dtype))};
 }
 
-// Instructions of a warp for stream_rows rows of D.
+// Instructions of a warp for stream_rows rows of D, counted in machine code.
 inline double instructions(const GemmProblem& p) {
   const double parts = std::ceil(static_cast<double>(p.k) / stream_k),
                columns = std::ceil(static_cast<double>(p.n) / stream_columns);
   const double activation = p.scalars.activation == Activation::none   ? 0
                             : p.scalars.activation == Activation::relu ? 16
-                                                                       : 16 * 12;
-  return 60 + parts * 12 + columns * (parts * 14 + 90 + activation + addends(p) * 24);
+                                                                       : 160;
+  return 70 + parts * 12 + columns * (parts * 14 + 220 + activation + addends(p) * 8);
 }
 
 inline Prediction model(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {

@@ -171,7 +171,8 @@ TEST(GemmByMma, TallAndShortProductsWithAddends) {
   const auto tensor = [](Matrix<half, k>& of, std::int64_t row_stride) {
     return Tensor{of.data.data(), DType::f16, true, row_stride, 1, 0};
   };
-  StandardEpilogue<float> e{.alpha = 0.5f, .scale = 2, .activation = Activation::relu};
+  StandardEpilogue<float> e{};
+  e.alpha = 0.5f, e.scale = 2, e.activation = Activation::relu;
   e.addends[e.c] = tensor(c, c.pitch), e.addends[e.bias] = tensor(bias, 0);
   e.addends[e.residual] = tensor(residual, residual.pitch);
   e.factors[e.c] = 3, e.factors[e.bias] = e.factors[e.residual] = 1;

@@ -16,17 +16,16 @@ constexpr std::int64_t capacity(const Config& c, bool backward) {
   return std::int64_t{lanes(c)} * (backward ? vectors_of_gradient(c) : c.in_registers);
 }
 // For a dependent launch, whose blocks prefetch their rows: more would only prefetch what they load at once.
-constexpr std::int64_t most_rows(const DeviceInfo& device) { return std::int64_t{device.sms} * 16; }
+inline constexpr std::int64_t most_rows = 2048;
 
-inline std::string fits(const Variant& row, const NormProblem& p, const DeviceInfo& device) {
+inline std::string fits(const Variant& row, const NormProblem& p, const DeviceInfo&) {
   const Config& c = row.config;
   if (std::string why = refuse_two_float(c, p); !why.empty()) return why;
   if (std::string why = refuse_f64(p); !why.empty()) return why;
   if (std::string why = refuse_layouts(p); !why.empty()) return why;
   if (std::string why = refuse_partial_vectors(p); !why.empty()) return why;
   if (p.backward && !has_gradient(c)) return "it has no gradient";
-  if (c.dependent_launch && p.rows > most_rows(device))
-    return "it is for at most " + std::to_string(most_rows(device)) + " rows";
+  if (c.dependent_launch && p.rows > most_rows) return "it is for at most " + std::to_string(most_rows) + " rows";
   return refuse_longer(p, capacity(c, p.backward));
 }
 

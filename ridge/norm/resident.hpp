@@ -87,15 +87,15 @@ inline roofline::Kernel model(const Variant& row, const NormProblem& p, const De
   if (element_bytes(p) == 4 && use == Use::plain) k.memory_share = 0.975;  // measured
   k.trip_bytes = row_bytes(p) / c.cluster * tensors_kept(p) * c.rows;
   k.tile_efficiency = static_cast<double>(vectors(p)) / static_cast<double>(capacity(c, use));
-  if (c.dependent_launch && device.cc == 90) k.serial_us -= 1;  // its start overlaps the end of the kernel before it
+  if (c.dependent_launch && device.cc == 90) k.serial_us -= 0.5;  // its start overlaps the kernel before it
   // 16-bit elements are converted in each pass; in gradients, gamma for every row.
   const double conversions = !wide ? 0 : p.backward ? 4 + 1.5 * p.gamma : 2;
   k.clocks = clocks_of(p, conversions, elements(p));
-  add_code(k, c.dependent_launch       ? 1.4
-              : c.threads >= 1024      ? 1.6
-              : lanes(c) > device.warp ? 1.2
-              : c.in_registers >= 8    ? 1.1
-                                       : 0.6);
+  add_code(k, c.dependent_launch                            ? 1.4
+              : c.threads >= 1024                           ? 1.6
+              : c.in_registers >= 8 || c.in_shared > 0      ? 1.1
+              : use == Use::plain && lanes(c) > device.warp ? 1
+                                                            : 0.6);
   add_sums(k, c, p, device);
   return k;
 }

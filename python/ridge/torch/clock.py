@@ -2,6 +2,7 @@
 
 import functools
 import math
+import random
 import statistics
 import time
 
@@ -22,18 +23,19 @@ class Timing:
 
 def in_turns(once, rounds, warm, seconds=math.inf, least_rounds=5):
     """{name: Timing} of {name: what measures one run}. In turns, so that a change of clocks meets all of them: some
-    rounds to warm up, then `rounds`, or as many beyond the least as fit into `seconds`. Each round begins with another
-    one, so that what a run leaves in translation buffers (a copy of 1 GiB: none of anyone else's pages) meets all."""
+    rounds to warm up, then `rounds`, or as many beyond the least as fit into `seconds`. Each round has an order of its
+    own at random, so that what a run leaves behind (a copy of 1 GiB: translation buffers without anyone else's pages)
+    meets all of them."""
     taken = {name: [] for name in once}
-    order = list(once.items())
+    order, chance = list(once.items()), random.Random(1)
     start = math.inf
     for turn in range(-warm, rounds):
         if turn == 0:
             start = time.perf_counter()
         if turn >= least_rounds and time.perf_counter() - start > seconds:
             break
-        for i in range(len(order)):
-            name, run = order[(i + turn) % len(order)]
+        chance.shuffle(order)
+        for name, run in order:
             us = run()
             if turn >= 0:
                 taken[name].append(us)
