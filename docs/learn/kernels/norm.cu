@@ -20,6 +20,6 @@ int main() {
   norm_streaming<Team<"naive">><<<1, 128>>>(a, PlainSums{});
   norm_streaming<Team<"block_reduce">><<<rows, 256>>>(a, PlainSums{});
   norm_vector<Team<"vec4">><<<rows, 512>>>(a);
-  norm_even<Row<variants, "even_1k">, Team<"even_1k">, float, false, false><<<rows, 128>>>(a);
+  norm_even<Row<variants, "even_1k">, Team<"even_1k">, float, false, false><<<rows, 128>>>(aligned(a));
   cudaDeviceSynchronize();
 }
