@@ -52,8 +52,8 @@ inline constexpr double tile_clocks = 5000;  // a block's start, first loads fro
 inline constexpr double shifted_clocks = 2000;    // minimum for a step of 64 x 64: a read of memory. H100, few rows.
 inline constexpr double shift_instructions = 80;  // per thread, for 16 bytes of an unaligned row, in all
 // Clocks of a multiprocessor for a warp's asynchronous copy of 32 single floats of a row, which span two lines. An H200
-// takes 14 with tiles of 32 rows, and 27 of 64.
-inline constexpr double single_floats_clocks = 20;
+// takes 10 with tiles of 32 rows, and 17 of 64.
+inline constexpr double single_floats_clocks = 17;
 // Threads that copy keep all stages but one in flight: the latency of these copies. Measured on an H100 with few rows.
 inline constexpr double copies_late_us = 1.1;
 

@@ -23,7 +23,7 @@ constexpr std::int64_t stream_smem_bytes(const Config& c, std::int64_t n) {
 
 namespace ridge::gemm_detail::mma_stream {
 
-// Of a tensor that is not D's type, in rows of whole vectors.
+// Of a tensor that is not of A's type in rows of whole vectors.
 inline std::string refuse_other(const char* name, const GemmProblem& p, const std::optional<GemmOperand>& o) {
   if (!o) return {};
   if (o->dtype != p.dtype) return std::string(name) + " is of another type than a";
@@ -63,12 +63,12 @@ inline Footprint footprint(const Variant& row, const GemmProblem& p, const Devic
                      .smem = smem,
                      .workspace = 0},
           .tiles = blocks,
-          .tile_rows = c.bm,
+          .tile_rows = stream_rows * stream_warps,
           .tile_columns = static_cast<int>(p.n),
-          .trip_bytes = static_cast<double>(c.bm * p.k) * static_cast<double>(size_of(p.dtype))};
+          .trip_bytes = static_cast<double>(stream_rows * stream_warps * p.k) * static_cast<double>(size_of(p.dtype))};
 }
 
-// Instructions of a warp for stream_rows rows of D, counted in machine code.
+// Instructions of a warp for stream_rows rows of D, about as in machine code.
 inline double instructions(const GemmProblem& p) {
   const double parts = std::ceil(static_cast<double>(p.k) / stream_k),
                columns = std::ceil(static_cast<double>(p.n) / stream_columns);
@@ -81,7 +81,8 @@ inline double instructions(const GemmProblem& p) {
 inline Prediction model(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   const Footprint at = footprint(row, p, device, {});
-  constexpr double issued = 0.6;         // of a multiprocessor's warp instructions per clock
+  // Estimates. issued: share of a multiprocessor's warp instructions per clock
+  constexpr double issued = 0.6;
   constexpr double start = 3000;         // clocks of a block's start, and of B on its way to shared memory
   constexpr double memory_share = 0.85;  // of memory's rate
   Prediction r;
@@ -104,7 +105,7 @@ inline Prediction model(const Variant& row, const GemmProblem& p, const DeviceIn
   return r;
 }
 
-inline std::string_view lesson(const Variant&) { return "privatisation"; }
+inline std::string_view lesson(const Variant&) { return "tiling"; }
 
 inline constexpr KernelFamily family{
     .fits = fits, .arrange = arrange_alike, .footprint = footprint, .model = model, .lesson = lesson};

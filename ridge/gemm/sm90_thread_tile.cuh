@@ -304,8 +304,10 @@ template <class Policy, Major MD, bool SwapAB, class Epilogue>
   const Shape as_taken{rows, cols, shape.k, shape.batch, shape.slices, shape.slice_k};
   const simt::Config at = grid_of(tiles_of(c, as_taken), tma_tile_threads(c), tma_tile_smem_bytes(c), c, as_taken,
                                   stream, simt::native_warp);
-  return tile::launch_dependent(early ? 90 : 0, at, gemm_tma_tile<Policy, MD, SwapAB, Epilogue>, map_down, map_across,
-                                work, epilogue);
+  const auto kernel = gemm_tma_tile<Policy, MD, SwapAB, Epilogue>;
+  if (!early) return simt::launch(at, kernel, map_down, map_across, work, epilogue);
+  constexpr int cc = 90;  // of every device that runs it
+  return tile::launch_dependent(cc, at, kernel, map_down, map_across, work, epilogue);
 }
 
 }  // namespace ridge::gemm_kernels

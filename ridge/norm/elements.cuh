@@ -103,12 +103,7 @@ __global__ void __launch_bounds__(Team::threads, Policy::config.blocks_per_sm) n
     const X d = gradient(gradient.normalised(kept_x[k]), kept_dy[k] * gamma(k));
     dx[k * step] = T(dsum ? d + X(dsum[k * step]) : d);
   }
-  if (first == 0 && a.statistics) {
-    X* to = a.statistics + row * statistics_size;
-    to[0] = gradient.normalised.base;
-    to[1] = gradient.normalised.offset;
-    to[2] = gradient.normalised.scale;
-  }
+  if (first == 0) store_statistics(a.statistics, row, gradient.normalised);
 }
 
 namespace elements_of_rows {

@@ -118,11 +118,6 @@ template <class T> struct GradientRow {
   bool rms;
   float* statistics;
 };
-static __device__ __forceinline__ void store_statistics(float* to, const Statistics<float>& of_row) {
-  to[0] = of_row.base;
-  to[1] = of_row.offset;
-  to[2] = of_row.scale;
-}
 
 // dx of a row in passes over memory, an element at a time: for gamma of any alignment, and for rows whose squares leave
 // float32's range. A function, as norm_aligned_rarely().
@@ -143,7 +138,7 @@ template <class Team, class T>
     const float dx = gradient(gradient.normalised(float(r.x[i])), g_of(i));
     r.dx[i] = T(r.dsum ? dx + float(r.dsum[i]) : dx);
   });
-  if (r.statistics && Team::lane() == 0) store_statistics(r.statistics, gradient.normalised);
+  if (Team::lane() == 0) store_statistics(r.statistics, 0, gradient.normalised);
 }
 
 // dx of rows [rows, cols], and their statistics for the kernels over columns; or dgamma and dbeta too, by further
@@ -252,7 +247,7 @@ __global__ void __launch_bounds__(Team::threads, even::gradient_blocks_per_sm(Po
     }
     tile::store_packed(dx + k * step, tile::pack_floats<T>(e));
   });
-  if (a.statistics && Team::lane() == 0) store_statistics(a.statistics + row * statistics_size, gradient.normalised);
+  if (Team::lane() == 0) store_statistics(a.statistics, row, gradient.normalised);
 }
 
 namespace even {

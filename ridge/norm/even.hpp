@@ -33,7 +33,7 @@ inline Footprint footprint(const Variant& row, const NormProblem& p, const Devic
   const Config& c = row.config;
   Footprint launch{
       .grid = blocks_of(c, p), .threads = c.threads, .registers = p.backward && c.in_registers > 2 ? 80 : 64};
-  if (has_columns_beside(c, p) && !is_empty(p)) launch.grid += ceil_div(p.cols, column_vectors_columns(p));
+  if (has_columns_beside(c, p) && !is_empty(p)) launch.grid += ceil_div(p.cols, column_group(element_bytes(p)));
   return with_sums(launch, c, p, device);
 }
 

@@ -261,12 +261,7 @@ __global__ void __launch_bounds__(Team::threads, resident::held(Policy::config, 
       });
   if (edge_at >= 0)
     dx[edge_at] = T(gradient(gradient.normalised(edge_x), edge_g) + (dsum ? float(dsum[edge_at]) : 0.0f));
-  if (vectors.lane == 0 && a.statistics) {
-    float* to = a.statistics + row * statistics_size;
-    to[0] = gradient.normalised.base;
-    to[1] = gradient.normalised.offset;
-    to[2] = gradient.normalised.scale;
-  }
+  if (vectors.lane == 0) store_statistics(a.statistics, row, gradient.normalised);
 }
 
 namespace resident {

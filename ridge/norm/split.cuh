@@ -231,12 +231,7 @@ __global__ void __launch_bounds__(Team::threads)
       [&](std::int64_t i, float x, float g) {
         dx[i] = T(gradient(normalised(x), g) + (dsum ? float(dsum[i]) : 0.0f));
       });
-  if (threadIdx.x == 0 && mine.begin == 0 && a.statistics) {
-    float* to = a.statistics + mine.row * statistics_size;
-    to[0] = normalised.base;
-    to[1] = normalised.offset;
-    to[2] = normalised.scale;
-  }
+  if (threadIdx.x == 0 && mine.begin == 0) store_statistics(a.statistics, mine.row, normalised);
 }
 
 namespace split {

@@ -11,6 +11,7 @@
 // end_pass() is called between passes (tile/row_vectors.cuh).
 #pragma once
 #include <ridge/norm/arguments.cuh>
+#include <ridge/norm/sums.hpp>
 #include <ridge/tile/row_lanes.cuh>
 
 #include <limits>
@@ -29,6 +30,19 @@ template <class X> struct Statistics {
   __device__ __forceinline__ X operator()(X x) const { return multiply_add(x - base, scale, offset); }
   __device__ __forceinline__ X operator()(X x, X gamma, X beta) const { return multiply_add((*this)(x), gamma, beta); }
 };
+
+// A row's statistics on their way to the kernels over columns (sums.cuh), which read them. of_rows: [rows,
+// statistics_size]; null: they are not wanted.
+template <class X>
+__device__ __forceinline__ void store_statistics(X* of_rows, std::int64_t row, const Statistics<X>& statistics) {
+  if (!of_rows) return;
+  X* to = of_rows + row * statistics_size;
+  to[0] = statistics.base, to[1] = statistics.offset, to[2] = statistics.scale;
+}
+template <class X> __device__ __forceinline__ Statistics<X> load_statistics(const X* of_rows, std::int64_t row) {
+  const X* from = of_rows + row * statistics_size;
+  return {from[0], from[1], from[2]};
+}
 
 // `first` and `squares` are the means of x - base and of its square.
 template <class X> __device__ __forceinline__ Statistics<X> statistics_of(X base, X first, X squares, X eps) {

@@ -72,12 +72,7 @@ template <class Team, class T> __global__ void __launch_bounds__(Team::threads) 
     const X d = gradient(gradient.normalised(X(x[i * a.x.step])), g(i));
     dx[i * a.dx.step] = T(dsum ? d + X(dsum[i * a.dsum.step]) : d);
   }
-  if (lane == 0 && a.statistics) {
-    X* to = a.statistics + row * statistics_size;
-    to[0] = gradient.normalised.base;
-    to[1] = gradient.normalised.offset;
-    to[2] = gradient.normalised.scale;
-  }
+  if (lane == 0) store_statistics(a.statistics, row, gradient.normalised);
 }
 
 namespace streaming {

@@ -24,9 +24,8 @@ __global__ void __launch_bounds__(columns_threads)
     [[maybe_unused]] constexpr int at_once = sizeof(X) == 4 ? 4 : 1;
 #pragma unroll at_once
     for (std::int64_t row = first + line; row < end; row += high) {
-      const X* s = a.statistics + row * statistics_size;
       const X dy = X(a.dy.row(row)[column * a.dy.step]);
-      const X n = Statistics<X>{s[0], s[1], s[2]}(X(a.x.row(row)[column * a.x.step]));
+      const X n = load_statistics(a.statistics, row)(X(a.x.row(row)[column * a.x.step]));
       sum_gamma = multiply_add(dy, n, sum_gamma);
       sum_beta += dy;
     }
@@ -43,19 +42,16 @@ __global__ void __launch_bounds__(columns_threads)
   slices[(slice * 2 + 1) * a.cols + column] = sum_beta;
 }
 
-// Columns of a group of the kernels over columns by vectors.
-template <class T> inline constexpr int column_group = column_vectors_wide* tile::vector_elements<T>;
-
 // The same by vectors, by a block: lanes side by side have a vector of columns each, of every so many-th row. Puts the
 // sums of rows [first, end) to slices, or to dgamma and dbeta if one slice has all rows.
-// statistics(r): of row r. group: of column_group columns. AtOnce: rows of a thread in flight.
+// statistics(r): of row r. group: of column_group() columns. AtOnce: rows of a thread in flight.
 // Precondition: rows are vector-aligned and evenly spaced; all threads of the block call.
 template <int Threads, int Warp, int AtOnce, class T, class StatisticsOf>
 __device__ __forceinline__ void sum_column_vectors(const AlignedBackward<T>& a, const SumsOutput<T>& to,
                                                    std::int64_t slice, int group, std::int64_t first, std::int64_t end,
                                                    StatisticsOf&& statistics) {
   using Floats = tile::Floats<T>;
-  constexpr int V = tile::vector_elements<T>, wide = column_vectors_wide, columns = column_group<T>;
+  constexpr int V = tile::vector_elements<T>, wide = column_vectors_wide, columns = column_group(sizeof(T));
   constexpr int warps = Threads / Warp, high = Threads / wide;
   __shared__ float of_warps[warps][2][columns];
   const simt::tiles<Warp> warp;
@@ -114,15 +110,14 @@ __device__ __forceinline__ void sum_column_vectors(const AlignedBackward<T>& a, 
 template <class T, int Warp>
 __global__ void __launch_bounds__(column_vectors_threads)
     norm_column_vectors(AlignedBackward<T> a, SumsOutput<T> to, std::int64_t rows_of_slice) {
-  const std::int64_t groups = (a.cols + column_group<T> - 1) / column_group<T>, slice = blockIdx.x / groups;
+  constexpr int columns = column_group(sizeof(T));
+  const std::int64_t groups = (a.cols + columns - 1) / columns, slice = blockIdx.x / groups;
   const std::int64_t first = slice * rows_of_slice, end = ::min(first + rows_of_slice, a.rows);
   tile::launch_dependents();
   tile::grid_dependency_wait();
   sum_column_vectors<column_vectors_threads, Warp, 4>(a, to, slice, static_cast<int>(blockIdx.x - slice * groups),
-                                                      first, end, [&](std::int64_t r) {
-                                                        const float* s = a.statistics + r * statistics_size;
-                                                        return Statistics<float>{s[0], s[1], s[2]};
-                                                      });
+                                                      first, end,
+                                                      [&](std::int64_t r) { return load_statistics(a.statistics, r); });
 }
 
 // The same by blocks beside those that write dx, for so few rows that each block takes the statistics of all of them: a
@@ -182,9 +177,8 @@ __global__ void __launch_bounds__(columns_threads)
   X sum_gamma = 0, sum_beta = 0;
 #pragma unroll 4
   for (std::int64_t row = 0; row < a.rows; ++row) {
-    const X* s = a.statistics + row * statistics_size;
     const X dy = X(a.dy.row(row)[column * a.dy.step]);
-    const X n = Statistics<X>{s[0], s[1], s[2]}(X(a.x.row(row)[column * a.x.step]));
+    const X n = load_statistics(a.statistics, row)(X(a.x.row(row)[column * a.x.step]));
     sum_gamma = multiply_add(dy, n, sum_gamma);
     sum_beta += dy;
   }
@@ -239,7 +233,7 @@ template <class T, int Warp> static Status launch_sums(const Call& call) {
           sums.of_few ? SumsOutput<T>{.dgamma = dgamma.data, .dbeta = dbeta.data} : SumsOutput<T>{.slices = slices};
       simt::Config by_vectors = at;
       by_vectors.grid = dim3(static_cast<unsigned>(std::max<std::int64_t>(sums.slices, 1)) *
-                             static_cast<unsigned>(ceil_div(p.cols, column_vectors_columns(p))));
+                             static_cast<unsigned>(ceil_div(p.cols, column_group(sizeof(T)))));
       by_vectors.block = dim3(column_vectors_threads);
       RIDGE_TRY(tile::launch_dependent(call.plan.device.cc, by_vectors, norm_column_vectors<T, Warp>,
                                        aligned(backward_of<T>(call)), to, sums.rows_of_slice));

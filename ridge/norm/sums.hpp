@@ -33,10 +33,8 @@ inline std::string refuse_no_sums(const NormProblem& p) {
   return wants_sums(p) ? "" : "it is for gradients of gamma and beta";
 }
 
-// Columns of a block of the kernel over columns that reads by vectors.
-inline std::int64_t column_vectors_columns(const NormProblem& p) {
-  return column_vectors_wide * vector_bytes / element_bytes(p);
-}
+// Columns of a block of the kernel over columns that reads by vectors. bytes: of an element.
+constexpr int column_group(std::int64_t bytes) { return static_cast<int>(column_vectors_wide * vector_bytes / bytes); }
 // Whether the kernel over columns can read by vectors.
 inline bool has_column_vectors(const NormProblem& p) {
   return p.dtype != f64 && refuse_layouts(p).empty() && refuse_partial_vectors(p).empty();
@@ -49,7 +47,7 @@ struct SumsPlan {
   bool direct = false;                          // and, as it has all rows, writes dgamma and dbeta: no slices
   bool of_few = false;                          // one kernel sums columns whole: there are no slices
   bool by_vectors = false;                      // the kernel over columns reads 16-byte vectors
-  bool beside = false;                          // of_few by blocks beside those of the rows: there is no further kernel
+  bool beside = false;                          // by blocks beside those of the rows: there is no further kernel
   std::int64_t slices = 0;                      // blocks, or clusters, that keep sums, or slices of rows
   std::int64_t rows_of_slice = 0;               // of a kernel over columns
   std::size_t statistics_bytes = 0, bytes = 0;  // of the statistics; of everything
@@ -78,7 +76,7 @@ inline SumsPlan sums_plan(const Config& c, const NormProblem& p, const DeviceInf
   sums.direct = is_alone(c, p);
   if (sums.direct) return sums;
   if (has_columns_beside(c, p)) {
-    sums.of_few = sums.by_vectors = sums.beside = true;
+    sums.beside = true;
     return sums;
   }
   if (sums.kept) {
@@ -95,7 +93,7 @@ inline SumsPlan sums_plan(const Config& c, const NormProblem& p, const DeviceInf
   if (!sums.kept && !sums.of_few) {
     const std::int64_t least_rows = sums.by_vectors ? 128 : 64;  // worth a slice
     const std::int64_t blocks_per_sm = sums.by_vectors ? 4 : 8;  // of the kernel over columns
-    const std::int64_t groups = ceil_div(p.cols, sums.by_vectors ? column_vectors_columns(p) : columns_wide);
+    const std::int64_t groups = ceil_div(p.cols, sums.by_vectors ? column_group(element_bytes(p)) : columns_wide);
     const std::int64_t wanted = ceil_div(device.sms * blocks_per_sm, groups);
     const std::int64_t slices = std::clamp<std::int64_t>(wanted, 1, ceil_div(p.rows, least_rows));
     sums.rows_of_slice = ceil_div(p.rows, slices);
@@ -116,7 +114,7 @@ inline void add_sums(roofline::Kernel& k, const Config& c, const NormProblem& p,
   if (!wants_sums(p)) return;
   const SumsPlan sums = sums_plan(c, p, device, k.blocks);
   if (sums.direct) return;
-  if (sums.beside) {  // a warp has a row at a time: its load, and a reduction. Fitted to an H200.
+  if (sums.beside) {  // a warp has a row at a time: its load, and a reduction. Estimated.
     const double rounds = std::ceil(static_cast<double>(p.rows) * device.warp / c.threads);
     k.serial_us += 0.4 + 0.6 * rounds;
     return;
