@@ -36,6 +36,7 @@ enum class Schedule : std::uint8_t {
 enum class Loads : std::uint8_t {
   strided,   // element by element, any strides
   elements,  // likewise, for operands contiguous along one axis whose rows start anywhere
+  pieces,    // for such operands too: the aligned 16 bytes that hold what a row has, as they are
   vectors,   // 16 bytes at a time, for such operands whose rows are 16-byte aligned
 };
 

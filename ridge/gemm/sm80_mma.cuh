@@ -21,18 +21,22 @@ template <class Policy, class T, Major MA, Major MB> struct MmaKernel {
   static constexpr Config c = Policy::config;
   static constexpr int fragment_k = mma_fragment_k(c, dtype_of<T>), parts = c.bk / fragment_k;
   static constexpr int registers = std::is_same_v<T, double> ? fragment_k / 2 : 4;  // per fragment
-  using TileA = MmaTile<T, MA, c.bm, c.bk>;
-  using TileB = MmaTile<T, MB, columns(c), c.bk>;  // of B; the tile of G follows it
+  template <Major M, int Outer>
+  using Tile =
+      std::conditional_t<c.loads == Loads::pieces, MmaPieceTile<T, M, Outer, c.bk>, MmaTile<T, M, Outer, c.bk>>;
+  using TileA = Tile<MA, c.bm>;
+  using TileB = Tile<MB, columns(c)>;  // of B; the tile of G follows it
   static constexpr int tiles_b = c.bn / columns(c);
   static constexpr int stage_bytes = mma_stage_bytes(c, dtype_of<T>), epilogue_pitch = mma_epilogue_pitch(c);
-  static_assert(TileA::bytes + tiles_b * TileB::bytes == stage_bytes);
+  static_assert(TileA::bytes + tiles_b * TileB::bytes <= stage_bytes);
   static_assert(c.wm % 32 == 0 && c.wn / tiles_b % 32 == 0 && c.bk % fragment_k == 0 && parts % 2 == 0);
-  static_assert(TileA::bytes % 128 == 0 && TileB::bytes % 128 == 0, "tiles begin on whole lines");
+  static_assert(TileA::bytes % 128 == 0 && TileB::bytes % 128 == 0 && stage_bytes % 128 == 0,
+                "tiles begin on whole lines");
 
   template <class Tile> static constexpr auto copies() {
     if constexpr (c.loads == Loads::vectors) return std::type_identity<MmaAsyncOperand<Tile, mma_threads(c), 16>>{};
+    else if constexpr (c.loads == Loads::pieces) return std::type_identity<MmaPieceOperand<Tile, mma_threads(c)>>{};
     else if constexpr (sizeof(T) == 8) return std::type_identity<MmaAsyncOperand<Tile, mma_threads(c), 8>>{};
-    else if constexpr (sizeof(T) == 4) return std::type_identity<MmaAlignedOrSingleOperand<Tile, mma_threads(c)>>{};
     else return std::type_identity<MmaShiftedOperand<Tile, mma_threads(c)>>{};
   }
   using CopyA = typename decltype(copies<TileA>())::type;
@@ -49,12 +53,18 @@ template <class Policy, class T, Major MA, Major MB> class WarpTile {
   using Sum = Accumulator<T>;
 
  public:
-  __device__ __forceinline__ WarpTile() {
+  // The copies: of its tiles' first rows.
+  __device__ __forceinline__ WarpTile(const typename K::CopyA& a, const typename K::CopyB& b) {
     const int warp = static_cast<int>(threadIdx.x) / 32;
     row_ = warp / (c.bn / c.wn) * c.wm;
     col_ = warp % (c.bn / c.wn) * columns;
-    from_a_ = K::TileA::origin(row_);
-    from_b_ = K::TileB::origin(col_);
+    from_a_ = K::TileA::origin(row_, a);
+    if constexpr (c.gated) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) from_b_[half] = K::TileB::origin(col_, b.half(half));
+    } else {
+      from_b_[0] = K::TileB::origin(col_, b);
+    }
 #pragma unroll
     for (int i = 0; i < M; ++i)
 #pragma unroll
@@ -66,10 +76,10 @@ template <class Policy, class T, Major MA, Major MB> class WarpTile {
   // Reads the fragments of one part of a step from tiles at these addresses. Parts alternate between two register sets.
   __device__ __forceinline__ void read(unsigned a, unsigned b, int part) {
 #pragma unroll
-    for (int i = 0; i < M; ++i) K::TileA::read(a + from_a_, i * 16, part * K::fragment_k, a_[part % 2][i]);
+    for (int i = 0; i < M; ++i) K::TileA::read(a, from_a_, i * 16, part * K::fragment_k, a_[part % 2][i]);
 #pragma unroll
     for (int j = 0; j < N; ++j)
-      K::TileB::read(b + j / N_of_b * K::TileB::bytes + from_b_, j % N_of_b * 16, part * K::fragment_k,
+      K::TileB::read(b + j / N_of_b * K::TileB::bytes, from_b_[j / N_of_b], j % N_of_b * 16, part * K::fragment_k,
                      b_[part % 2][j]);
   }
   __device__ __forceinline__ void multiply(int part) {
@@ -131,8 +141,10 @@ template <class Policy, class T, Major MA, Major MB> class WarpTile {
   }
 
  private:
-  int row_, col_;             // in the block's tile
-  unsigned from_a_, from_b_;  // where this lane reads in the tiles of A and B
+  int row_, col_;  // in the block's tile
+  // Where this lane reads in the tiles of A, and of B and G.
+  typename K::TileA::Origin from_a_;
+  typename K::TileB::Origin from_b_[K::tiles_b];
   tile::sm80::Register<T> a_[2][M][K::registers], b_[2][N][K::registers];
   Sum sums_[M][2 * N][4];  // [fragment of rows][eight columns]
 };
@@ -150,7 +162,7 @@ __device__ __forceinline__ void compute_mma_tile(const Operand<T>& a, const Oper
   const int k = static_cast<int>(shape.k), steps = (k + c.bk - 1) / c.bk;
   typename K::CopyA copy_a(a, batch, place.row * c.bm, shape.m, k);
   typename K::CopyB copy_b(b, batch, place.col * columns(c), shape.n, k);
-  WarpTile<Policy, T, MA, MB> product;
+  WarpTile<Policy, T, MA, MB> product(copy_a, copy_b);
   tile::run_multistage_in_parts<c.stages, K::parts>(
       steps,
       [&](int stage) {

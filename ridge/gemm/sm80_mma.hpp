@@ -14,10 +14,17 @@ constexpr int mma_fragment_k(const Config& c, DType dtype) {
 }
 // Whether a type is read along k only: no instruction transposes bytes.
 constexpr bool mma_reads_along_k(DType dtype) { return size_of(dtype) == 1; }
+// What Loads::pieces adds to a tile, whichever axis is contiguous: 16 bytes to each row; to rows of floats along M or N 32.
+constexpr int mma_piece_bytes(int outer, int bk, DType dtype) {
+  return 16 * std::max(outer, dtype == DType::f32 ? 2 * bk : bk);
+}
 // Bytes of a stage; and the pitch at which the sums of 16 rows of a warp's tile pass to the epilogue: 8 banks from row
 // to row for pairs of float, 16 for pairs of double.
 constexpr int mma_stage_bytes(const Config& c, DType dtype) {
-  return (c.bm + c.bn) * c.bk * static_cast<int>(size_of(dtype));
+  const int pads = c.loads != Loads::pieces ? 0
+                                            : mma_piece_bytes(c.bm, c.bk, dtype) +
+                                                  c.bn / columns(c) * mma_piece_bytes(columns(c), c.bk, dtype);
+  return (c.bm + c.bn) * c.bk * static_cast<int>(size_of(dtype)) + pads;
 }
 inline constexpr int mma_rows = 16;
 constexpr int mma_epilogue_pitch(const Config& c) { return c.wn + 8; }
@@ -51,25 +58,15 @@ inline constexpr double efficiency = 0.9;    // share of the tensor cores' rate 
 inline constexpr double tile_clocks = 5000;  // a block's start, first loads from memory and epilogue, as for wgmma
 inline constexpr double shifted_clocks = 2000;    // minimum for a step of 64 x 64: a read of memory. H100, few rows.
 inline constexpr double shift_instructions = 80;  // per thread, for 16 bytes of an unaligned row, in all
-// Clocks of a multiprocessor for a warp's asynchronous copy of 32 single floats of a row, which span two lines. An H200
-// takes 10 with tiles of 32 rows, and 17 of 64.
-inline constexpr double single_floats_clocks = 17;
+// Wavefronts for 32 words of a fragment from rows that keep their offsets: reads that may meet in a bank, and two of them
+// for a pair of 16-bit elements.
+inline constexpr double piece_wavefronts = 1.5, piece_wavefronts_of_pairs = 3;
 // Threads that copy keep all stages but one in flight: the latency of these copies. Measured on an H100 with few rows.
 inline constexpr double copies_late_us = 1.1;
 
 // Clocks of a multiprocessor per element of D in the epilogue. Measured on an H100 with short k.
 inline double finish_clocks(const GemmProblem& p) {
   return 0.25 + 0.1 * addends(p) + (p.scalars.activation == Activation::none ? 0 : 0.1);
-}
-
-// Rows and columns of a tile whose floats are copied one by one; those outside the matrix are not read. A gate is taken
-// to be aligned as B is.
-inline std::int64_t single_edges(const Config& c, const GemmProblem& p) {
-  if (c.loads == Loads::vectors || p.dtype != f32) return 0;
-  const std::int64_t pitch_a = major_of_a(p) == Major::k ? p.a->row_stride : p.a->col_stride,
-                     pitch_b = major_of_b(p) == Major::k ? p.b->col_stride : p.b->row_stride;
-  return (starts_on(*p.a, pitch_a, access_bytes) ? 0 : std::min<std::int64_t>(c.bm, p.m)) +
-         (starts_on(*p.b, pitch_b, access_bytes) ? 0 : std::min<std::int64_t>(c.bn, p.n));
 }
 
 // Clocks of one step of bk.
@@ -81,24 +78,24 @@ inline Step step_of(const Config& c, const GemmProblem& p, const DeviceInfo& dev
                                                                      : hopper_share);
   const double multiply = static_cast<double>(c.bm) * c.bn * c.bk / (tensor_products_per_clock(dtype, device) * share);
   // Shared memory moves 128 bytes a clock: the warps' reads and the copies.
-  const double shared = (warps * (c.wm + c.wn) + c.bm + c.bn) * bytes / 128;
-  // Unaligned rows: floats and doubles are copied one by one, 16-bit elements through registers, a step ahead.
+  const bool pieces = c.loads == Loads::pieces;
+  const double wavefronts = !pieces ? 1 : size_of(dtype) == 2 ? piece_wavefronts_of_pairs : piece_wavefronts;
+  const double shared = (warps * (c.wm + c.wn) * wavefronts + c.bm + c.bn) * bytes / 128;
+  // Unaligned rows: doubles are copied one by one, 16-bit elements through registers, a step ahead.
   const bool shifts = c.loads == Loads::elements && size_of(dtype) == 2;
   const double copies = (c.bm + c.bn) * bytes / (c.loads == Loads::elements && dtype == f64 ? 8 : access_bytes);
   const double issue = copies * (shifts ? shift_instructions : 2) / (32 * schedulers);
   double rounding = 0;
   if (dtype == f32) {
     const auto clocks_of = [&](int edge, Major major) {
-      return edge * (round_clocks + (major == Major::k ? 0 : single_read_clocks));
+      return edge * (round_clocks + (major == Major::k && !pieces ? 0 : single_read_clocks));
     };
     rounding = (clocks_of(c.wm, major_of_a(p)) + clocks_of(c.wn, major_of_b(p))) * c.bk / 32 * warps / schedulers;
   }
-  Step step = longest(
-      {{multiply, "warps that feed the tensor cores"},
-       {shared, "shared memory"},
-       {issue, "copies"},
-       {static_cast<double>(single_edges(c, p) * c.bk) / 32 * single_floats_clocks, "copies of single elements"},
-       {rounding, "rounding to TF32"}});
+  Step step = longest({{multiply, "warps that feed the tensor cores"},
+                       {shared, "shared memory"},
+                       {issue, "copies"},
+                       {rounding, "rounding to TF32"}});
   step.clocks += barrier_clocks / resident;
   // Shifted operands are read only one step ahead, and a block has nothing to do meanwhile.
   if (shifts) step.clocks = std::max(step.clocks, shifted_clocks * (c.bm + c.bn) / 128);

@@ -6,9 +6,9 @@
 #include <ridge/tile/opaque.cuh>
 #include <ridge/tile/sm80/mma.cuh>
 
-#include <new>
-
 namespace ridge::gemm_kernels {
+
+using tile::sm80::piece_bytes;
 
 // Outer x BK elements of an operand in shared memory.
 template <class T, Major M, int Outer, int BK> struct MmaTile {
@@ -29,16 +29,18 @@ template <class T, Major M, int Outer, int BK> struct MmaTile {
   }
 
   // Where this lane begins to read fragments for a warp whose tile begins at `outer`, a multiple of 32.
-  __device__ __forceinline__ static unsigned origin(unsigned outer) {
+  using Origin = unsigned;
+  template <class Copy> __device__ __forceinline__ static Origin origin(unsigned outer, const Copy&) {
     const unsigned lane = threadIdx.x % 32;
     const tile::sm80::At e = singles ? tile::sm80::single_at(lane, 0) : tile::sm80::matrix_row_at(axis, lane);
     constexpr unsigned along_k = singles ? size : 2;  // ldmatrix counts in 16-bit elements, whatever the type
     return k_major ? at(outer + e.outer, e.k * along_k) : at(e.k, (outer + e.outer) * size);
   }
-  // Reads the fragment at constant offsets `outer` and `k`. from: the tile's address plus the lane's origin.
+  // Reads the fragment at constant offsets `outer` and `k` of the tile at this address.
   template <int N>
-  __device__ __forceinline__ static void read(unsigned from, unsigned outer, unsigned k,
+  __device__ __forceinline__ static void read(unsigned tile, Origin origin, unsigned outer, unsigned k,
                                               tile::sm80::Register<T> (&to)[N]) {
+    const unsigned from = tile + origin;
     const auto further = [=](unsigned o, unsigned along_k) {
       const tile::sm80::Step step = tile::sm80::step(axis, row_bytes, size, o, along_k);
       return (from ^ step.flip) + step.add;
@@ -55,6 +57,65 @@ template <class T, Major M, int Outer, int BK> struct MmaTile {
     if constexpr (std::is_same_v<T, float>) {
 #pragma unroll
       for (unsigned i = 0; i < N; ++i) tile::sm80::round_to_tf32(to[i]);
+    }
+  }
+};
+
+// Outer x BK floats or 16-bit elements whose rows begin at any alignment, and lie in shared memory with the offset from
+// 16 bytes that they have in global memory. Fragments are read in words or elements, from rows that are padded instead
+// of swizzled: a lane's are 4 or 8 banks from its neighbour's, plus offsets of less than 4, so that two lanes meet in a
+// bank at worst.
+template <class T, Major M, int Outer, int BK> struct MmaPieceTile {
+  static constexpr bool k_major = M == Major::k, words = sizeof(T) == 4;
+  using Element = T;
+  static constexpr int size = static_cast<int>(sizeof(T)), outer = Outer, k = BK;
+  static constexpr int rows = k_major ? Outer : BK, row_elements = k_major ? BK : Outer;
+  static constexpr int row_bytes = row_elements * size;
+  static constexpr int pitch = row_bytes + (words && !k_major ? 2 : 1) * piece_bytes, bytes = rows * pitch;
+  static_assert(sizeof(T) == 4 || sizeof(T) == 2);
+
+  __device__ __forceinline__ static unsigned at(unsigned row, unsigned byte) { return row * pitch + byte; }
+
+  // Where this lane begins to read fragments for a warp whose tile begins at `outer`, a multiple of 32. All rows of a
+  // lane are multiples of a piece's elements apart, and have one offset. 16-bit neighbours along k that lie in two rows
+  // have two.
+  struct Origin {
+    unsigned from, next;  // next: the second neighbour's; along k, bits by which a pair is ahead of its word
+  };
+  template <class Copy> __device__ __forceinline__ static Origin origin(unsigned outer, const Copy& copy) {
+    const unsigned lane = threadIdx.x % 32;
+    const tile::sm80::At e = words ? tile::sm80::single_at(lane, 0) : tile::sm80::pair_at(lane, 0);
+    if constexpr (k_major) {
+      const unsigned offset = copy.offset_of(e.outer), from = at(outer + e.outer, e.k * size + offset);
+      return {from / 4 * 4, from % 4 * 8};
+    } else {
+      const unsigned byte = (outer + e.outer) * size;
+      return {at(e.k, byte + copy.offset_of(e.k)), words ? 0 : at(e.k + 1, byte + copy.offset_of(e.k + 1))};
+    }
+  }
+  // Reads the fragment at constant offsets `outer` and `k` of the tile at this address.
+  template <int N>
+  __device__ __forceinline__ static void read(unsigned tile, const Origin& origin, unsigned outer, unsigned k,
+                                              unsigned (&to)[N]) {
+#pragma unroll
+    for (unsigned i = 0; i < N; ++i) {
+      const tile::sm80::At e = words ? tile::sm80::single_at(0, i) : tile::sm80::pair_at(0, i);
+      const unsigned o = outer + e.outer, along_k = k + e.k,
+                     step = k_major ? at(o, along_k * size) : at(along_k, o * size);
+      if constexpr (words) {
+        tile::sm80::load_single(to[i], tile + origin.from + step);
+        tile::sm80::round_to_tf32(to[i]);
+      } else if constexpr (k_major) {
+        unsigned low, high;
+        tile::sm80::load_single(low, tile + origin.from + step);
+        tile::sm80::load_single(high, tile + origin.from + step + 4);
+        to[i] = static_cast<unsigned>((static_cast<std::uint64_t>(high) << 32 | low) >> origin.next);
+      } else {
+        unsigned short low, high;
+        tile::sm80::load_single(low, tile + origin.from + step);
+        tile::sm80::load_single(high, tile + origin.next + step);
+        to[i] = static_cast<unsigned>(high) << 16 | low;
+      }
     }
   }
 };
@@ -143,41 +204,73 @@ template <class Tile, int Threads, int Bytes> class MmaAsyncOperand : public Mma
   __device__ __forceinline__ void finish(unsigned char*) const {}
 };
 
-// Asynchronous copies of 16 bytes where every row of the operand begins on 16 bytes, else of single elements of four.
-// Either way bypasses registers, and several steps are in flight.
-template <class Tile, int Threads> class MmaAlignedOrSingleOperand {
-  static_assert(Tile::size == 4, "cp.async copies no less than four bytes");
+// Rows of any alignment to a tile that keeps each row's offset: the aligned pieces of global memory that a row of the
+// tile touches are copied as they are. A row that begins within a piece ends one piece later; a thread copies that last
+// one of the row of its own number. What the first piece holds in front of the row is copied too, and never read.
+template <class Tile, int Threads> class MmaPieceOperand : public MmaWalk<Tile, Threads, piece_bytes> {
+  using Walk = MmaWalk<Tile, Threads, piece_bytes>;
+  using T = typename Tile::Element;
+  static_assert(Tile::rows <= Threads, "a thread for each row's last piece");
+  static_assert(Walk::step_rows % Walk::width == 0 && Tile::k % Walk::width == 0,
+                "a thread's rows, in this and the next tiles, have one offset");
 
  public:
-  __device__ __forceinline__ MmaAlignedOrSingleOperand(const Operand<typename Tile::Element>& from, std::int64_t batch,
-                                                       std::int64_t from_outer, std::int64_t outer_size, int k_size)
-      : aligned_(begin_on_vectors(from, batch)), walk_(aligned_, from, batch, from_outer, outer_size, k_size) {}
+  __device__ __forceinline__ MmaPieceOperand(const Operand<T>& from, std::int64_t batch, std::int64_t from_outer,
+                                             std::int64_t outer_size, int k_size)
+      : Walk(from, batch, from_outer, outer_size, k_size) {
+    const std::int64_t pitch = Tile::k_major ? from.outer_stride : from.k_stride;
+    const std::int64_t to_last_row = ((Tile::k_major ? outer_size : k_size) - 1) * pitch;
+    const T* data = from.data + batch * from.batch_stride;
+    first_ = reinterpret_cast<const char*>(data + ::min(to_last_row, std::int64_t{0}));
+    tile_ = reinterpret_cast<const char*>(data + (Tile::k_major ? from_outer * pitch : from_outer));
+    pitch_ = pitch * Tile::size;
+    offset_ = offset_of(static_cast<unsigned>(Walk::first_row()));
+    this->from_ -= offset_;
+    last_offset_ = threadIdx.x < Tile::rows ? offset_of(threadIdx.x) : 0;
+    last_ = tile_ + static_cast<int>(threadIdx.x) * pitch_ - last_offset_ + Tile::row_bytes;
+    last_step_ = Tile::k_major ? Tile::row_bytes : Tile::k * pitch_;
+  }
+
+  // Bytes from a multiple of 16 to the row's first element, in global and in shared memory alike.
+  __device__ __forceinline__ unsigned offset_of(unsigned row) const {
+    return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(tile_ + static_cast<int>(row) * pitch_) %
+                                 piece_bytes);
+  }
+
   __device__ __forceinline__ void start(unsigned char* tile) {
-    if (aligned_) walk_.vectors.start(tile);
-    else walk_.singles.start(tile);
+    if (last_offset_ != 0)
+      copy(tile + threadIdx.x * Tile::pitch + Tile::row_bytes, last_, static_cast<int>(threadIdx.x),
+           Tile::row_elements - in_elements(last_offset_));
+    last_ += last_step_;
+    this->for_vectors([&](int i) {
+      copy(tile + Walk::vector_at(i), this->from_, Walk::first_row() + i * Walk::step_rows,
+           Walk::first_element() - in_elements(offset_));
+    });
   }
   __device__ __forceinline__ void finish(unsigned char*) const {}
 
  private:
-  __device__ __forceinline__ static bool begin_on_vectors(const Operand<typename Tile::Element>& from,
-                                                          std::int64_t batch) {
-    const std::int64_t pitch = Tile::k_major ? from.outer_stride : from.k_stride;
-    const auto first = reinterpret_cast<std::uintptr_t>(from.data + batch * from.batch_stride);
-    return first % access_bytes == 0 && pitch * Tile::size % access_bytes == 0;
+  __device__ __forceinline__ static int in_elements(unsigned bytes) { return static_cast<int>(bytes) / Tile::size; }
+
+  // Copies a piece of a row, whose first element is the row's element `first`, which is negative in front of it.
+  __device__ __forceinline__ void copy(unsigned char* to, const char* from, int row, int first) const {
+    const int rows_left = Tile::k_major ? this->outer_left_ : this->k_left_,
+              row_left = Tile::k_major ? this->k_left_ : this->outer_left_;
+    const int count = row < rows_left ? ::max(0, ::min(row_left - first, Walk::width)) : 0;
+    if (from >= first_) {
+      tile::copy_async<piece_bytes>(to, from, count * Tile::size);
+    } else {  // what lies in front of the operand is not its caller's to give
+      RIDGE_KEEP_LOOP
+      for (int e = 0; e < Walk::width; ++e)
+        reinterpret_cast<T*>(to)[e] = first + e >= 0 && e < count ? reinterpret_cast<const T*>(from)[e] : T{};
+    }
   }
 
-  // One of the two, in the same registers.
-  union Walk {
-    MmaAsyncOperand<Tile, Threads, access_bytes> vectors;
-    MmaAsyncOperand<Tile, Threads, Tile::size> singles;
-    template <class... A> __device__ __forceinline__ Walk(bool aligned, const A&... from) {
-      if (aligned) ::new (static_cast<void*>(&vectors)) MmaAsyncOperand<Tile, Threads, access_bytes>(from...);
-      else ::new (static_cast<void*>(&singles)) MmaAsyncOperand<Tile, Threads, Tile::size>(from...);
-    }
-  };
-
-  const bool aligned_;  // the same for all threads
-  Walk walk_;
+  const char* first_;               // the operand's first element in memory
+  const char* tile_;                // element 0 of row 0 of this block's first tile
+  const char* last_;                // the last piece of the row of this thread's number
+  std::int64_t pitch_, last_step_;  // in bytes
+  unsigned offset_, last_offset_;   // of this thread's rows, and of the row of its number; in bytes
 };
 
 // For 16-bit elements in rows of any alignment: a 16-byte vector spans two aligned ones, which are loaded to registers
@@ -259,6 +352,7 @@ template <class Tile, class Half> class MmaGatedOperand {
   __device__ __forceinline__ MmaGatedOperand(const GatedOperand<T>& from, std::int64_t batch, std::int64_t from_outer,
                                              std::int64_t outer_size, int k_size)
       : b_(from.b, batch, from_outer, outer_size, k_size), gate_(from.gate, batch, from_outer, outer_size, k_size) {}
+  __device__ __forceinline__ const Half& half(int which) const { return which == 0 ? b_ : gate_; }
   __device__ __forceinline__ void start(unsigned char* tile) {
     b_.start(tile);
     gate_.start(tile + Tile::bytes);

@@ -121,6 +121,8 @@ TEST(GemmByMma, SixteenBitsInRowsOfAnyAlignment) {
   for (const auto& [past_a, past_b] : {std::pair{0, 0}, {1, 0}, {3, 5}, {2, 4}}) {
     check_layouts<row_named("mma_unaligned"), half>(35, 137, 203, past_a, past_b);
     check_layouts<row_named("mma_unaligned_64x64"), bfloat16>(65, 30, 45, past_a, past_b);
+    check_layouts<row_named("mma_unaligned_32x128"), bfloat16>(35, 137, 203, past_a, past_b);
+    check_layouts<row_named("mma_unaligned_64x128"), half>(65, 30, 77, past_a, past_b);
   }
 }
 TEST(GemmByMma, FloatsAsTf32) {

@@ -31,6 +31,9 @@ struct At {
 // The element in register i of a fragment of floats or doubles.
 RIDGE_HD constexpr At single_at(unsigned lane, unsigned i) { return {lane / 4 + i % 2 * 8, i / 2 * 4 + lane % 4}; }
 
+// The first of the two 16-bit elements in register i of a fragment.
+RIDGE_HD constexpr At pair_at(unsigned lane, unsigned i) { return {lane / 4 + i % 2 * 8, i / 2 * 8 + lane % 4 * 2}; }
+
 // The first of the 8 neighbours whose address a lane passes to ldmatrix, for a fragment of 16-bit elements, or of other
 // types that are contiguous along k, which ldmatrix moves all the same. Lanes 8 i to 8 i + 7 pass a row each of matrix
 // i, which becomes register i. Where outer is the contiguous axis, the rows are those of k, and ldmatrix transposes.

@@ -41,7 +41,7 @@ template <class T> void put(float* to, unsigned word) {
 
 }  // namespace detail
 
-inline void load_single(unsigned& value, unsigned from) {
+template <class T> void load_single(T& value, unsigned from) {
   std::memcpy(&value, simt::dynamic_shared<char>() + from, sizeof value);
 }
 
