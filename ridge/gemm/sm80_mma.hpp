@@ -51,9 +51,9 @@ inline std::string fits(const Variant& row, const GemmProblem& p, const DeviceIn
 
 // Share of Hopper's rates that mma.sync reaches instead of wgmma: 16-bit types and TF32, and signed bytes.
 inline constexpr double hopper_share = 0.45, hopper_share_of_bytes = 0.24;
-// Clocks of a scheduler: rounding a warp's 32 elements to TF32, and the extra cost of reading them one by one, not
-// along k.
-inline constexpr double round_clocks = 11, single_read_clocks = 32;
+// Clocks of a scheduler for a warp's 32 elements as TF32: rounding them; and reading them one by one, from swizzled tiles
+// where they do not lie along k, or from rows that keep their offsets.
+inline constexpr double round_clocks = 4, single_read_clocks = 32, piece_read_clocks = 6;
 inline constexpr double efficiency = 0.9;    // share of the tensor cores' rate that warps reach that also read and copy
 inline constexpr double tile_clocks = 5000;  // a block's start, first loads from memory and epilogue, as for wgmma
 inline constexpr double shifted_clocks = 2000;    // minimum for a step of 64 x 64: a read of memory. H100, few rows.
@@ -88,7 +88,7 @@ inline Step step_of(const Config& c, const GemmProblem& p, const DeviceInfo& dev
   double rounding = 0;
   if (dtype == f32) {
     const auto clocks_of = [&](int edge, Major major) {
-      return edge * (round_clocks + (major == Major::k && !pieces ? 0 : single_read_clocks));
+      return edge * (round_clocks + (pieces ? piece_read_clocks : major == Major::k ? 0 : single_read_clocks));
     };
     rounding = (clocks_of(c.wm, major_of_a(p)) + clocks_of(c.wn, major_of_b(p))) * c.bk / 32 * warps / schedulers;
   }
