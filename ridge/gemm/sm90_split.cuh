@@ -33,15 +33,15 @@ struct SplitHints {
   int ahead = 0;  // distance in steps, across tiles, at which the wide operand is prefetched to L2 all the time
 };
 
-// With few rows the kernel only waits for memory, and the next kernel's first loads should start before this one ends.
-// Where each multiprocessor has at most one piece of work (a tile, or a block's part of it), the prefetch distance is
-// the number of stages. Where blocks take several tiles, all of them end a tile at about the same time, and their stages
-// are full long before its sums have left; memory goes on with what is prefetched meanwhile, at its rate in 4 us or so.
+// With few rows the kernel only waits for memory, and the next kernel's first loads should start before this one ends:
+// as many as memory brings in the 4 us or so that this one's end and the next one's start take. Where blocks take several
+// tiles, all of them end a tile at about the same time, and their stages are full long before its sums have left; so
+// they prefetch as far ahead all the time.
 constexpr SplitHints split_hints(const Config& c, std::int64_t pieces, int sms) {
   if (c.bn > 64) return {};
   constexpr int prefetched_bytes = 128 << 10;  // of a block
   const int ahead = prefetched_bytes / (c.bm * wgmma_line_bytes);
-  return pieces <= sms ? SplitHints{c.stages, 4} : SplitHints{c.stages / 3, 2, ahead};
+  return pieces <= sms ? SplitHints{ahead, 4} : SplitHints{ahead, 2, ahead};
 }
 
 // The launch's arguments beside the tensor maps.
