@@ -12,8 +12,8 @@
 #include <ridge/attention/sm80_warp.cuh>
 #include <ridge/attention/sm90_decode_one.hpp>
 #include <ridge/tile/sm90/bulk_copy.cuh>
+#include <ridge/tile/sm90/dependent_launch.cuh>
 #include <ridge/tile/sm90/last_block.cuh>
-#include <ridge/tile/sm90/launch.cuh>
 #include <ridge/tile/sm90/tma.cuh>
 #include <ridge/tile/sm90/warpgroup.cuh>
 
@@ -275,6 +275,8 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
     const int head_of_k = static_cast<int>(blockIdx.x) / a.blocks,
               first_head = static_cast<int>(blockIdx.x) % a.blocks * c.bm,  // among those that share K and V
         rows = ::min(c.bm, a.heads - first_head), head = head_of_k * a.heads + first_head;
+    tile::launch_dependents();  // what reads O waits for it, and may load its weights meanwhile
+    tile::grid_dependency_wait();
     const int keys = a.lengths.data ? a.lengths(0, batch) : a.keys;
     const int first_tile = part * a.tiles, all_tiles = (keys + c.bn - 1) / c.bn;
     const int last_tile = ::min(all_tiles, first_tile + a.tiles);  // exclusive
@@ -473,7 +475,7 @@ template <class T> struct DecodeOneRows : RowsOf<Algorithm::decode_one, T> {
     simt::Config at = launch_config(call, p.hkv * args.blocks);
     at.grid.z = static_cast<unsigned>(p.b);
     at.smem = static_cast<std::size_t>(decode_one_bytes(c, args.ring));
-    return tile::sm90::launch_clusters(at, 1, attention_decode_one<Policy<I>, T>, args, maps);
+    return tile::sm90::launch_dependent_clusters(at, 1, attention_decode_one<Policy<I>, T>, args, maps);
   }
 };
 

@@ -294,7 +294,7 @@ __global__ void __launch_bounds__(SplitKernel<Policy, T, MW, MN>::threads, Polic
       if constexpr (MW == Major::k) {
         const int k = (first + i) * c.bk;
         sm90::fetch(&map_wide, k, tile.wide_row, tile.batch * work.batch_of_wide);
-        if constexpr (c.gated) sm90::fetch(&gate.map, k, tile.wide_row, tile.batch * gate.batch);
+        if constexpr (K::c.gated) sm90::fetch(&gate.map, k, tile.wide_row, tile.batch * gate.batch);
       }
     };
     const auto load_skinny = [&](const Tile& tile, int i, int stage) {

@@ -59,7 +59,7 @@ static Status launch_row(const RopeCachePlan& plan, const RopeCacheTensors& t, S
                           .head_pieces = token.head,
                           .columns = token.value,
                           .halves = halves};
-    return simt::launch(at, rope_cache_pairs<CachePolicy<I>, T>, s, rows, angles);
+    return tile::launch_dependent(plan.device.cc, at, rope_cache_pairs<CachePolicy<I>, T>, s, rows, angles);
   } else {
     // Heads without elements have no pieces: do not divide by 0.
     const auto divider = [](std::int64_t n) { return Divider(n > 0 ? n : 1); };
@@ -73,8 +73,9 @@ static Status launch_row(const RopeCachePlan& plan, const RopeCacheTensors& t, S
                             .head_pieces = divider(token.head),
                             .value_pieces = divider(token.value),
                             .sequence = divider(p.q.shape[1])};
-    return halves ? simt::launch(at, rope_cache_vectors<CachePolicy<I>, T, true>, s, rows, angles)
-                  : simt::launch(at, rope_cache_vectors<CachePolicy<I>, T, false>, s, rows, angles);
+    constexpr auto of_halves = rope_cache_vectors<CachePolicy<I>, T, true>,
+                   of_pairs = rope_cache_vectors<CachePolicy<I>, T, false>;
+    return tile::launch_dependent(plan.device.cc, at, halves ? of_halves : of_pairs, s, rows, angles);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <ridge/core/divider.hpp>
 #include <ridge/rope/cache_variants.hpp>
 #include <ridge/rope/vectors.cuh>
+#include <ridge/tile/dependent_launch.cuh>
 
 namespace ridge::rope_detail {
 
@@ -60,6 +61,7 @@ template <class T> struct CachePairs {
 template <class Policy, class T>
 __global__ void __launch_bounds__(Policy::config.threads)
     rope_cache_pairs(CachePairs<T> p, CacheRows rows, Angles angles) {
+  tile::launch_dependents();  // attention, which waits for the caches
   const std::uint64_t item = std::uint64_t{blockIdx.x} * Policy::config.threads + threadIdx.x;
   const std::int64_t token = static_cast<std::int64_t>(quotient(item, p.token_pieces));
   if (token >= p.tokens) return;
@@ -74,6 +76,7 @@ __global__ void __launch_bounds__(Policy::config.threads)
 
   const Heads<T>& t = p.of[which];
   const std::int64_t b = static_cast<std::int64_t>(quotient(token, p.sequence)), s = token - b * p.sequence;
+  tile::grid_dependency_wait();
   const std::int64_t position = angles.position(b, s);
   Place place{b, s};
   if (which != of_q && !rows.find(b, position, place)) return;
@@ -105,6 +108,7 @@ template <class T> struct CacheVectors {
 template <class Policy, class T, bool Halves>
 __global__ void __launch_bounds__(Policy::config.threads)
     rope_cache_vectors(CacheVectors<T> p, CacheRows rows, Angles angles) {
+  tile::launch_dependents();  // attention, which waits for the caches
   using Vector = VectorOfHeads<Policy, T, Halves>;
   unsigned piece = blockIdx.x * Policy::config.threads + threadIdx.x;
   if (piece >= p.items) return;
@@ -124,6 +128,7 @@ __global__ void __launch_bounds__(Policy::config.threads)
   const int at =
       rotates || is_value ? vector_of_head * Vector::V : 2 * p.pairs + (vector_of_head - p.rotated) * Vector::V;
 
+  tile::grid_dependency_wait();
   // The loads are in flight before the search for the token's row, which itself takes one or two trips to memory.
   Vector vector;
   vector.load(t.x + b * t.from[0] + s * t.from[1] + first_head * t.from[2] + at, t.from[2], heads, p.pairs, rotates);

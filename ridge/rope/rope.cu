@@ -31,7 +31,7 @@ template <int I, class T> static Status launch_row(const RopePlan& plan, const R
                  .halves = halves};
     std::copy_n(p.x.stride.begin(), 4, s.x);
     std::copy_n(p.y.stride.begin(), 4, s.y);
-    return simt::launch(at, rope_pairs<Policy<I>, T>, x, y, s, angles);
+    return tile::launch_dependent(plan.device.cc, at, rope_pairs<Policy<I>, T>, x, y, s, angles);
   } else {
     VectorsShape s{.items = static_cast<unsigned>(items_of(c, p)),
                    .pieces = Divider(pieces(c, p)),
@@ -42,8 +42,8 @@ template <int I, class T> static Status launch_row(const RopePlan& plan, const R
                    .pairs = static_cast<int>(rotary_dim(p) / 2)};
     std::copy_n(p.x.stride.begin(), 3, s.x);
     std::copy_n(p.y.stride.begin(), 3, s.y);
-    return halves ? simt::launch(at, rope_vectors<Policy<I>, T, true>, x, y, s, angles)
-                  : simt::launch(at, rope_vectors<Policy<I>, T, false>, x, y, s, angles);
+    constexpr auto of_halves = rope_vectors<Policy<I>, T, true>, of_pairs = rope_vectors<Policy<I>, T, false>;
+    return tile::launch_dependent(plan.device.cc, at, halves ? of_halves : of_pairs, x, y, s, angles);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <ridge/core/divider.hpp>
 #include <ridge/rope/variants.hpp>
 #include <ridge/rope/vectors.cuh>
+#include <ridge/tile/dependent_launch.cuh>
 
 namespace ridge::rope_detail {
 
@@ -17,6 +18,7 @@ struct PairsShape {
 // Precondition: gridDim.x * threads covers tokens * heads * pieces.
 template <class Policy, class T>
 __global__ void __launch_bounds__(Policy::config.threads) rope_pairs(const T* x, T* y, PairsShape p, Angles angles) {
+  tile::launch_dependents();
   const std::uint64_t item = std::uint64_t{blockIdx.x} * Policy::config.threads + threadIdx.x;
   const std::uint64_t head_of_all = quotient(item, p.pieces);
   const std::int64_t piece = static_cast<std::int64_t>(item - head_of_all * p.pieces);
@@ -26,6 +28,7 @@ __global__ void __launch_bounds__(Policy::config.threads) rope_pairs(const T* x,
   const std::int64_t b = static_cast<std::int64_t>(quotient(token, p.sequence)), s = token - b * p.sequence;
   x += b * p.x[0] + s * p.x[1] + head * p.x[2];
   y += b * p.y[0] + s * p.y[1] + head * p.y[2];
+  tile::grid_dependency_wait();
   if (piece >= p.pairs) {
     const std::int64_t at = p.pairs + piece;  // after 2 * pairs rotated elements
     y[at * p.y[3]] = x[at * p.x[3]];
@@ -52,6 +55,7 @@ struct VectorsShape {
 template <class Policy, class T, bool Halves>
 __global__ void __launch_bounds__(Policy::config.threads)
     rope_vectors(const T* x, T* y, VectorsShape p, Angles angles) {
+  tile::launch_dependents();
   using Vector = VectorOfHeads<Policy, T, Halves>;
   const unsigned item = blockIdx.x * Policy::config.threads + threadIdx.x;
   if (item >= p.items) return;
@@ -67,6 +71,7 @@ __global__ void __launch_bounds__(Policy::config.threads)
   x += b * p.x[0] + s * p.x[1] + first_head * p.x[2] + at;
   y += b * p.y[0] + s * p.y[1] + first_head * p.y[2] + at;
 
+  tile::grid_dependency_wait();
   Vector vector;
   vector.load(x, p.x[2], heads, p.pairs, rotates);
   if (rotates) vector.store_rotated(y, p.y[2], heads, p.pairs, angles, angles.position(b, s), static_cast<int>(piece));
