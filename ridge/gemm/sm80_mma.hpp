@@ -14,7 +14,8 @@ constexpr int mma_fragment_k(const Config& c, DType dtype) {
 }
 // Whether a type is read along k only: no instruction transposes bytes.
 constexpr bool mma_reads_along_k(DType dtype) { return size_of(dtype) == 1; }
-// What Loads::pieces adds to a tile, whichever axis is contiguous: 16 bytes to each row; to rows of floats along M or N 32.
+// What Loads::pieces adds to a tile, whichever axis is contiguous: 16 bytes to each row, and 32 to rows of floats along M
+// or N.
 constexpr int mma_piece_bytes(int outer, int bk, DType dtype) {
   return 16 * std::max(outer, dtype == DType::f32 ? 2 * bk : bk);
 }
@@ -51,15 +52,15 @@ inline std::string fits(const Variant& row, const GemmProblem& p, const DeviceIn
 
 // Share of Hopper's rates that mma.sync reaches instead of wgmma: 16-bit types and TF32, and signed bytes.
 inline constexpr double hopper_share = 0.45, hopper_share_of_bytes = 0.24;
-// Clocks of a scheduler for a warp's 32 elements as TF32: rounding them; and reading them one by one, from swizzled tiles
-// where they do not lie along k, or from rows that keep their offsets.
+// Clocks of a scheduler for a warp's 32 elements as TF32: rounding them; and reading them one by one, from swizzled
+// tiles where they do not lie along k, or from rows that keep their offsets.
 inline constexpr double round_clocks = 4, single_read_clocks = 32, piece_read_clocks = 6;
 inline constexpr double efficiency = 0.9;    // share of the tensor cores' rate that warps reach that also read and copy
 inline constexpr double tile_clocks = 5000;  // a block's start, first loads from memory and epilogue, as for wgmma
 inline constexpr double shifted_clocks = 2000;    // minimum for a step of 64 x 64: a read of memory. H100, few rows.
 inline constexpr double shift_instructions = 80;  // per thread, for 16 bytes of an unaligned row, in all
-// Wavefronts for 32 words of a fragment from rows that keep their offsets: reads that may meet in a bank, and two of them
-// for a pair of 16-bit elements.
+// Wavefronts for 32 words of a fragment from rows that keep their offsets: reads that may meet in a bank, and two of
+// them for a pair of 16-bit elements.
 inline constexpr double piece_wavefronts = 1.5, piece_wavefronts_of_pairs = 3;
 // Threads that copy keep all stages but one in flight: the latency of these copies. Measured on an H100 with few rows.
 inline constexpr double copies_late_us = 1.1;

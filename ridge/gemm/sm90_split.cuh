@@ -34,9 +34,9 @@ struct SplitHints {
 };
 
 // With few rows the kernel only waits for memory, and the next kernel's first loads should start before this one ends:
-// as many as memory brings in the 4 us or so that this one's end and the next one's start take. Where blocks take several
-// tiles, all of them end a tile at about the same time, and their stages are full long before its sums have left; so
-// they prefetch as far ahead all the time.
+// as many as memory brings in the 4 us or so that this one's end and the next one's start take. Where blocks take
+// several tiles, all of them end a tile at about the same time, and their stages are full long before its sums have
+// left; so they prefetch as far ahead all the time.
 constexpr SplitHints split_hints(const Config& c, std::int64_t pieces, int sms) {
   if (c.bn > 64) return {};
   constexpr int prefetched_bytes = 128 << 10;  // of a block

@@ -20,8 +20,8 @@ __device__ __forceinline__ void load_single(unsigned short& value, unsigned from
   asm volatile("ld.shared.u16 %0, [%1];" : "=h"(value) : "r"(from) : "memory");
 }
 
-// Prepares a float for multiply(), which truncates it to TF32, so that it is rounded to the nearest instead: adds half a
-// unit of TF32's last place, 2^-11 of the float's power of two. Infinity and NaN stay; a subnormal is truncated. Two
+// Prepares a float for multiply(), which truncates it to TF32, so that it is rounded to the nearest instead: adds half
+// a unit of TF32's last place, 2^-11 of the float's power of two. Infinity and NaN stay; a subnormal is truncated. Two
 // instructions of common pipes, where cvt.rna.tf32.f32 waits for the one that has a quarter of their rate or less.
 __device__ __forceinline__ void round_to_tf32(unsigned& x) {
   constexpr unsigned sign_and_exponent = 0xff800000;
