@@ -14,8 +14,7 @@ constexpr int mma_fragment_k(const Config& c, DType dtype) {
 }
 // Whether a type is read along k only: no instruction transposes bytes.
 constexpr bool mma_reads_along_k(DType dtype) { return size_of(dtype) == 1; }
-// What Loads::pieces adds to a tile, whichever axis is contiguous: 16 bytes to each row, and 32 to rows of floats along M
-// or N.
+// What Loads::pieces adds to a tile in either layout: 16 bytes to each row, and 32 to rows of floats along M or N.
 constexpr int mma_piece_bytes(int outer, int bk, DType dtype) {
   return 16 * std::max(outer, dtype == DType::f32 ? 2 * bk : bk);
 }
