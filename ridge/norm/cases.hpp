@@ -416,6 +416,17 @@ inline check::CaseBook book_of(const std::string& op) {
       if (layer || type[0] == 'b')
         for (const char* variant : {"block_512", "even_1k", "lean_512"})
           test(std::string(type) + ":" + size + ":backward:variant=" + variant);
+  // Blocks beside those of the rows, whose warps share a row where there are several for each; the mean far from 0.
+  for (const char* type : {"f32", "bf16"})
+    for (const char* rest : {"rows=1,cols=2048", "rows=2,cols=1800", "rows=5,cols=136", "rows=14,cols=704",
+                             "rows=3,cols=1032:fill=shifted,10", "rows=1,cols=2040:fill=nan"})
+      for (const char* variant : {"lean_512", "lean_2k"})
+        if (layer || op == "rms_norm") test(std::string(type) + ":" + rest + ":backward:variant=" + variant);
+  test("bf16:rows=1,cols=5952:backward:variant=lean_2k");
+  // Sums over columns by elements: more rows than one slice has, and columns for part of a group, and for several.
+  for (const char* type : {"f32", "bf16", "f64"})
+    for (const char* rest : {"rows=70,cols=7", "rows=131,cols=129:place=padded", "rows=300,cols=33:place=padded"})
+      if (layer || type[0] == 'b') test(std::string(type) + ":" + rest + ":backward:variant=block_reduce");
   for (const char* type : {"f32", "bf16"}) {  // two blocks of short rows
     test(std::string(type) + ":rows=70,cols=64");
     test(std::string(type) + ":rows=70,cols=64:backward");
