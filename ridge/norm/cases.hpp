@@ -427,6 +427,14 @@ inline check::CaseBook book_of(const std::string& op) {
   for (const char* type : {"f32", "bf16", "f64"})
     for (const char* rest : {"rows=70,cols=7", "rows=131,cols=129:place=padded", "rows=300,cols=33:place=padded"})
       if (layer || type[0] == 'b') test(std::string(type) + ":" + rest + ":backward:variant=block_reduce");
+  // Gradients that load the next row ahead: more rows than the blocks here have at a time.
+  for (const char* type : {"f32", "bf16"})
+    for (const char* rest :
+         {":rows=700,cols=8:variant=ahead_8:backward", ":rows=331,cols=64:variant=ahead_16:backward",
+          ":rows=171,cols=128:variant=ahead_32:backward", ":rows=171,cols=256:variant=ahead_64:backward",
+          ":rows=97,cols=72:variant=ahead_32:backward:fill=shifted,10",
+          ":rows=97,cols=64:variant=ahead_32:backward:fill=nan"})
+      if (layer || (op == "rms_norm" && type[0] == 'b')) test(std::string(type) + rest);
   for (const char* type : {"f32", "bf16"}) {  // two blocks of short rows
     test(std::string(type) + ":rows=70,cols=64");
     test(std::string(type) + ":rows=70,cols=64:backward");

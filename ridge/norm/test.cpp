@@ -142,9 +142,9 @@ TEST(NormPlan, GradientsInOnePassWhereABlockHoldsTheColumns) {
 }
 
 TEST(NormPlan, GradientsOfShortRowsInOnePass) {
-  EXPECT_EQ(chosen(gradient(65536, 128, f32)), "short_sums_32");
-  EXPECT_EQ(chosen(gradient(65536, 64, f32)), "short_sums_16");
-  EXPECT_EQ(chosen(gradient(65536, 128, bf16)), "short_sums_16");
+  EXPECT_EQ(chosen(gradient(65536, 128, f32)), "ahead_32");
+  EXPECT_EQ(chosen(gradient(65536, 64, f32)), "ahead_16");
+  EXPECT_EQ(chosen(gradient(65536, 128, bf16)), "ahead_16");
 }
 
 TEST(NormPlan, EveryPlaceWhereRowsStartHasASliceOfTheSumsMore) {

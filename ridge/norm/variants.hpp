@@ -43,6 +43,7 @@ struct Config {
   int cluster = 1;                // blocks that share a row
   int summing = 0;                // specialized: threads that sum rows, besides those that finish them
   bool two_float = false;         // also with double-float statistics: rows of f32, forward
+  bool ahead = false;             // short_sums: the next row is loaded while a row is worked on
   bool dependent_launch = false;  // programmatic dependent launch on Hopper (tile/dependent_launch.cuh)
   bool operator==(const Config&) const = default;
 };
@@ -99,6 +100,11 @@ inline constexpr Variant variants[] = {
     {"short_sums_32", "by a whole warp", {.algorithm = Algorithm::short_sums, .threads = 512, .rows = 16, .in_registers = 1, .blocks_per_sm = 2}},
     {"short_sums_48", "by half a warp, with three vectors in a lane", {.algorithm = Algorithm::short_sums, .threads = 512, .rows = 32, .in_registers = 3}},
     {"short_sums_64", "by a warp, with two", {.algorithm = Algorithm::short_sums, .threads = 512, .rows = 16, .in_registers = 2}},
+    {"ahead_8", "8 lanes, in smaller blocks with more registers: the next row is loaded while a row is worked on", {.algorithm = Algorithm::short_sums, .threads = 256, .rows = 32, .in_registers = 1, .blocks_per_sm = 3, .ahead = true}},
+    {"ahead_16", "the same by half a warp", {.algorithm = Algorithm::short_sums, .threads = 256, .rows = 16, .in_registers = 1, .blocks_per_sm = 3, .ahead = true}},
+    {"ahead_32", "by a whole warp", {.algorithm = Algorithm::short_sums, .threads = 256, .rows = 8, .in_registers = 1, .blocks_per_sm = 3, .ahead = true}},
+    {"ahead_48", "by half a warp, with three vectors in a lane", {.algorithm = Algorithm::short_sums, .threads = 256, .rows = 16, .in_registers = 3, .blocks_per_sm = 2, .ahead = true}},
+    {"ahead_64", "by a warp, with two", {.algorithm = Algorithm::short_sums, .threads = 256, .rows = 8, .in_registers = 2, .blocks_per_sm = 2, .ahead = true}},
     {"fused_128", "gradients in one pass: a warp's lanes keep the sums of their columns", {.algorithm = Algorithm::fused, .threads = 512, .rows = 16, .in_registers = 4}},
     {"fused_256", "more lanes: eight rows of a block", {.algorithm = Algorithm::fused, .threads = 512, .rows = 8, .in_registers = 4}},
     {"fused_512", "four rows of a block", {.algorithm = Algorithm::fused, .threads = 512, .rows = 4, .in_registers = 4}},
