@@ -172,6 +172,23 @@ TEST(NormPlan, FusedGradientsInClustersRefuseWhatTheyCannotShare) {
             "threads that sum it up");
 }
 
+// x is a view with gaps between its rows, y has none.
+TEST(NormPlan, RowsThatLieApartAreReadOnceToo) {
+  const auto apart = [](std::int64_t rows, std::int64_t cols, DType dtype) {
+    NormProblem p{.rows = rows, .cols = cols, .dtype = dtype};
+    const Rows plain = Rows::contiguous(rows, cols);
+    Rows gaps = plain;
+    gaps.outer.stride[0] += 3;
+    p.row_layouts = {gaps, plain, gaps, gaps};
+    return p;
+  };
+  EXPECT_EQ(chosen(apart(2783, 64, bf16)), "elements_128");
+  EXPECT_EQ(chosen(apart(100000, 300, bf16)), "elements_512");
+  EXPECT_EQ(chosen(apart(4096, 1021, f32)), "elements_1k");
+  EXPECT_EQ(chosen(apart(256, 2880, f16)), "elements_4k");
+  EXPECT_EQ(chosen(apart(27264, 11904, f16)), "elements_16k");
+}
+
 TEST(NormPlan, StridedRowsAndVectorsHaveAVariant) {
   NormProblem p{.rows = 8, .cols = 64};
   p.parameters_contiguous = false;
