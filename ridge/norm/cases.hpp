@@ -461,8 +461,8 @@ inline check::CaseBook book_of(const std::string& op) {
   for (const char* type : {"f32", "bf16"})
     for (const char* rest :
          {":rows=700,cols=8:variant=ahead_8:backward", ":rows=331,cols=64:variant=ahead_16:backward",
-          ":rows=171,cols=128:variant=ahead_32:backward", ":rows=171,cols=256:variant=ahead_64:backward",
-          ":rows=97,cols=72:variant=ahead_32:backward:fill=shifted,10",
+          ":rows=171,cols=128:variant=ahead_32:backward", ":rows=171,cols=192:variant=ahead_48:backward",
+          ":rows=171,cols=256:variant=ahead_64:backward", ":rows=97,cols=72:variant=ahead_32:backward:fill=shifted,10",
           ":rows=97,cols=64:variant=ahead_32:backward:fill=nan"})
       if (layer || (op == "rms_norm" && type[0] == 'b')) test(std::string(type) + rest);
   for (const char* type : {"f32", "bf16"}) {  // two blocks of short rows
@@ -479,7 +479,9 @@ inline check::CaseBook book_of(const std::string& op) {
       if (layer || type[1] == '3') test(std::string(type) + ":rows=6,cols=200:fill=" + fill);
   test("f16:rows=6,cols=200:fill=constant,60000");
   // The sum of a row has all its bits, and so has that of its distances from the mean.
-  if (layer) test("f32:rows=1,cols=71:inputs=" + x + ":fill=constant,1e-30");
+  if (layer)
+    for (const char* size : {"rows=1,cols=71", "rows=2,cols=72", "rows=1,cols=1004"})
+      test(std::string("f32:") + size + ":inputs=" + x + ":fill=constant,1e-30");
   if (!added) test("f16:rows=6,cols=200:fill=overflow");
   // More rows than fused gradients have blocks here, which start at all alignment offsets; and more than one slice of
   // rows.

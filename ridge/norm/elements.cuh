@@ -128,8 +128,7 @@ __global__ void __launch_bounds__(Team::threads, Policy::config.blocks_per_sm) n
   s = Team::reduce(s, plus<Differences<X>>, scratch_once);
   const Spread<X> spread = Spread<X>::of(s, a.rms ? X(0) : per_column);
   const Statistics<X> normalised = spread.statistics(X(0), per_column, a.eps);
-  const bool far = spread.far(s) || (!a.rms && hides_mean(s.first, s.squares));
-  if (in_any_row<Team>(far || !is_ordinary(spread.divisor(per_column, a.eps))))
+  if (in_any_row<Team>(spread.far(s) || !is_ordinary(spread.divisor(per_column, a.eps))))
     return norm_elements_rarely<Team, T>({.x = Added ? a.sum.row(row) : a.x.row(row),
                                           .y = a.y.row(row),
                                           .gamma = a.gamma,
@@ -194,7 +193,7 @@ __global__ void __launch_bounds__(Team::threads, Policy::config.blocks_per_sm)
   for (int k = 0; k < K; ++k) s.add(kept[k], g[k]);
   s = Team::reduce(s, plus<GradientSums<X>>, scratch_once);
   const RowGradient<X> gradient = gradient_of_sums(s, X(0), per_column, a.eps, a.rms);
-  const bool far = !a.rms && (far_from_base(s, per_column) || hides_mean(s.first, s.squares));
+  const bool far = !a.rms && far_from_base(s, per_column);
   if (in_any_row<Team>(far || !is_ordinary(multiply_add(s.squares, per_column, a.eps))))
     return gradient_elements_rarely<Team, T>(
         {.x = a.x.row(row),

@@ -201,9 +201,11 @@ template <class X> struct Spread {
     return {mean, multiply_add(-mean, s.first, s.squares)};
   }
   // Whether the base was more than two standard deviations from the mean, so that the difference has lost bits that
-  // matter; or so far that the squares overflow, which squares of distances from the mean may not.
+  // matter; or so far that the squares overflow, which squares of distances from the mean may not; or so near that they
+  // underflow, and do not show it.
   __device__ __forceinline__ bool far(const Differences<X>& s) const {
-    return mean * s.first > 4 * squares || !is_finite(squares);
+    constexpr X least = sizeof(X) == 8 ? X(0x1p-900) : X(0x1p-100);
+    return mean * s.first > 4 * squares || !is_finite(squares) || (squares < least && mean != X(0));
   }
   // per_element: 1 over the number of elements, as in statistics().
   __device__ __forceinline__ X divisor(X per_element, X eps) const { return multiply_add(squares, per_element, eps); }
@@ -281,11 +283,6 @@ __device__ __forceinline__ RowGradient<X> gradient_of_sums(const GradientSums<X>
   // the sum of g n, from that of g (x - base)
   const X gn = multiply_add(s.gd, n.scale, s.g * n.offset);
   return {n, rms ? X(0) : s.g * per_column, gn * per_column};
-}
-// Whether the squares of a row underflow, but not their sum: whether its mean is far from 0 does not show then.
-template <class X> __device__ __forceinline__ bool hides_mean(X first, X squares) {
-  constexpr X least = sizeof(X) == 8 ? X(0x1p-900) : X(0x1p-100);
-  return squares < least && first != X(0);
 }
 // Whether the base was more than two standard deviations from the mean, as Spread::far().
 template <class X> __device__ __forceinline__ bool far_from_base(const GradientSums<X>& s, X per_column) {
