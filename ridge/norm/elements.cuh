@@ -1,5 +1,5 @@
-// Evenly spaced rows of any alignment, read once, element by element, and kept in registers. A warp's lanes have elements
-// side by side, so that a warp's access is whole sectors.
+// Evenly spaced rows of any alignment, read once, element by element, and kept in registers. A warp's lanes have
+// elements side by side, so that a warp's access is whole sectors.
 #pragma once
 #include <ridge/norm/aligned.cuh>
 #include <ridge/norm/elements.hpp>
@@ -26,8 +26,8 @@ template <class T> struct ElementsRow {
   }
 };
 
-// y of a row whose mean is far from 0, or whose squares leave the type's range, in passes over memory. A function, as it
-// is rare: inlined, it would cost the kernels registers, and few rows the time in which its code is loaded.
+// y of a row whose mean is far from 0, or whose squares leave the type's range, in passes over memory. A function, as
+// it is rare: inlined, it would cost the kernels registers, and few rows the time in which its code is loaded.
 // Precondition: all of the row's lanes call; x may be what a lane has written itself.
 template <class Team, class T>
 [[gnu::noinline]] static __device__ void norm_elements_rarely(ElementsRow<T> r, Scratch<Team, Compute<T>>& scratch) {

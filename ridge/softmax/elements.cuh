@@ -1,5 +1,5 @@
-// Evenly spaced rows of any alignment, read once, element by element, and kept in registers. A row's lanes have elements
-// side by side, so that a warp's access is whole sectors; lanes of short rows have several rows at a time.
+// Evenly spaced rows of any alignment, read once, element by element, and kept in registers. A row's lanes have
+// elements side by side, so that a warp's access is whole sectors; lanes of short rows have several rows at a time.
 #pragma once
 #include <ridge/softmax/element.cuh>
 #include <ridge/softmax/launch.cuh>
@@ -62,7 +62,7 @@ template <class Policy, class T, int Warp, bool Backward> struct ElementsOfRows 
 
 // y[r][:] = softmax(x[r][:])                         x: [rows, cols], pitch_x between rows; y the same with pitch_y
 // Policy::config: a block has `rows` rows side by side, `rows_per_lane` times.
-// Preconditions: rows are contiguous; each lane keeps kept(Config) elements of one, which hold it; the grid covers rows.
+// Preconditions: a row's elements are contiguous, and at most kept(Config) for each of its lanes; the grid covers rows.
 // y may be x.
 template <class Policy, class T, int Warp>
 __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
