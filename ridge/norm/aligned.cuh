@@ -37,7 +37,7 @@ __device__ __forceinline__ tile::Packed scaled_vector(float scale, const tile::P
   return tile::pack_floats<T>(e);
 }
 
-// Forward and Backward of evenly spaced rows, in 100 bytes, not 700: a launch of few rows waits for each line of
+// Forward and Backward of evenly spaced rows, in about 100 bytes, not 700: a launch of few rows waits for each line of
 // arguments.
 
 // A tensor's rows, [rows, cols]; data is null if there is none.
@@ -54,7 +54,7 @@ template <class T> struct AlignedForward {
   const T *gamma, *beta;
   std::int64_t rows;
   int cols;
-  float eps;
+  Compute<T> eps;
   bool rms;
   std::int64_t prefetch_distance;  // in rows
 };
@@ -69,9 +69,9 @@ template <class T> struct AlignedBackward {
   const T* gamma;
   std::int64_t rows;
   int cols;
-  float eps;
+  Compute<T> eps;
   bool rms;
-  float* statistics;  // as Backward's
+  Compute<T>* statistics;  // as Backward's
 };
 template <class T> AlignedBackward<T> aligned(const Backward<T>& a) {
   return {EvenRows(a.dy), EvenRows(a.x), EvenRows(a.dsum),         EvenRows(a.dx),

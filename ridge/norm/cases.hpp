@@ -416,6 +416,55 @@ inline check::CaseBook book_of(const std::string& op) {
       if (layer || type[0] == 'b')
         for (const char* variant : {"block_512", "even_1k", "lean_512"})
           test(std::string(type) + ":" + size + ":backward:variant=" + variant);
+  // Blocks beside those of the rows, whose warps share a row where there are several for each; the mean far from 0.
+  for (const char* type : {"f32", "bf16"})
+    for (const char* rest : {"rows=1,cols=2048", "rows=2,cols=1800", "rows=5,cols=136", "rows=14,cols=704",
+                             "rows=3,cols=1032:fill=shifted,10", "rows=1,cols=2040:fill=nan"})
+      for (const char* variant : {"lean_512", "lean_2k"})
+        if (layer || op == "rms_norm") test(std::string(type) + ":" + rest + ":backward:variant=" + variant);
+  test("bf16:rows=1,cols=5952:backward:variant=lean_2k");
+  // Rows of any alignment, by elements, around what a row's lanes keep.
+  constexpr struct {
+    const char *size, *gradient, *variant;
+  } kept_elements[] = {{"rows=9,cols=128", "rows=9,cols=64", "elements_128"},
+                       {"rows=5,cols=259", "rows=5,cols=130", "elements_512"},
+                       {"rows=5,cols=1024", "rows=5,cols=512", "elements_1k"},
+                       {"rows=3,cols=2048", "rows=3,cols=1024", "elements_few"},
+                       {"rows=2,cols=4096", "rows=2,cols=2048", "elements_few_4k"},
+                       {"rows=2,cols=2049", "rows=2,cols=1025", "elements_4k"},
+                       {"rows=1,cols=8193", "rows=1,cols=4097", "elements_16k"}};
+  for (const char* type : {"f32", "bf16", "f64"})
+    for (const char* place : {"offset", "packed", "padded"})
+      for (const auto& of : kept_elements) {
+        if (type == std::string_view("f64") && !layer) continue;
+        const std::string rest = std::string(":place=") + place + ":variant=" + of.variant;
+        const bool half = type == std::string_view("f64");  // as many elements as of two tensors
+        test(std::string(type) + ":" + (half ? of.gradient : of.size) + rest);
+        if (!half) test(std::string(type) + ":" + of.gradient + rest + ":backward");
+      }
+  if (layer)
+    for (const char* rest : {"rows=9,cols=32:variant=elements_128", "rows=5,cols=100:variant=elements_512",
+                             "rows=3,cols=256:variant=elements_1k", "rows=3,cols=500:variant=elements_few",
+                             "rows=2,cols=1000:variant=elements_4k", "rows=1,cols=4000:variant=elements_16k"})
+      test(std::string("f64:") + rest + ":backward");
+  for (const char* variant : {"elements_512", "elements_few"})  // a mean far from 0, and squares beyond the range
+    for (const char* rest : {"f32:rows=5,cols=100:fill=shifted,10", "bf16:rows=5,cols=100:fill=shifted,10",
+                             "f64:rows=5,cols=100:fill=shifted,1e4", "f32:rows=5,cols=100:fill=scaled,1e25",
+                             "f32:rows=5,cols=100:fill=nan", "f32:rows=5,cols=100:warp=64:fill=shifted,10"})
+      for (const char* backward : {"", ":backward"})
+        if (layer || op == "add_rms_norm") test(std::string(rest) + ":variant=" + variant + backward);
+  // Sums over columns by elements: more rows than one slice has, and columns for part of a group, and for several.
+  for (const char* type : {"f32", "bf16", "f64"})
+    for (const char* rest : {"rows=70,cols=7", "rows=131,cols=129:place=padded", "rows=300,cols=33:place=padded"})
+      if (layer || type[0] == 'b') test(std::string(type) + ":" + rest + ":backward:variant=block_reduce");
+  // Gradients that load the next row ahead: more rows than the blocks here have at a time.
+  for (const char* type : {"f32", "bf16"})
+    for (const char* rest :
+         {":rows=700,cols=8:variant=ahead_8:backward", ":rows=331,cols=64:variant=ahead_16:backward",
+          ":rows=171,cols=128:variant=ahead_32:backward", ":rows=171,cols=192:variant=ahead_48:backward",
+          ":rows=171,cols=256:variant=ahead_64:backward", ":rows=97,cols=72:variant=ahead_32:backward:fill=shifted,10",
+          ":rows=97,cols=64:variant=ahead_32:backward:fill=nan"})
+      if (layer || (op == "rms_norm" && type[0] == 'b')) test(std::string(type) + rest);
   for (const char* type : {"f32", "bf16"}) {  // two blocks of short rows
     test(std::string(type) + ":rows=70,cols=64");
     test(std::string(type) + ":rows=70,cols=64:backward");
@@ -430,7 +479,9 @@ inline check::CaseBook book_of(const std::string& op) {
       if (layer || type[1] == '3') test(std::string(type) + ":rows=6,cols=200:fill=" + fill);
   test("f16:rows=6,cols=200:fill=constant,60000");
   // The sum of a row has all its bits, and so has that of its distances from the mean.
-  if (layer) test("f32:rows=1,cols=71:inputs=" + x + ":fill=constant,1e-30");
+  if (layer)
+    for (const char* size : {"rows=1,cols=71", "rows=2,cols=72", "rows=1,cols=1004"})
+      test(std::string("f32:") + size + ":inputs=" + x + ":fill=constant,1e-30");
   if (!added) test("f16:rows=6,cols=200:fill=overflow");
   // More rows than fused gradients have blocks here, which start at all alignment offsets; and more than one slice of
   // rows.

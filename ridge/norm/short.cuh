@@ -133,7 +133,8 @@ __global__ void __launch_bounds__(Policy::config.threads) norm_short(AlignedForw
 }
 
 // dx of rows [rows, cols], and the sums over rows, of dy n for dgamma and of dy for dbeta, where n is x normalised.
-// Blocks are persistent; each lane keeps the sums of its vectors' columns.
+// Blocks are persistent; each lane keeps the sums of its vectors' columns. A row is loaded while the one before it is
+// worked on (Config::ahead).
 // Scaled: of rms_norm without beta.
 //
 // Policy::config: a block has `rows` rows side by side before it goes on; a lane in_registers vectors of each.
@@ -164,28 +165,42 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
   float sum_gamma[K][V] = {};
   [[maybe_unused]] float sum_beta[K][V] = {};
 
-#pragma unroll 1
-  for (std::int64_t start = std::int64_t{blockIdx.x} * c.rows; start < a.rows;
-       start += std::int64_t{gridDim.x} * c.rows) {
-    const std::int64_t row = start + Team::row_of_block();
-    const bool exists = row < a.rows;
-
-    // ---- load: zeros for vectors that the row does not have
-    Packed vector_x[K], vector_dy[K];
+  // ---- load: zeros for vectors that the row does not have
+  const auto load = [&](std::int64_t row, Packed(&x)[K], Packed(&dy)[K]) {
 #pragma unroll
     for (int k = 0; k < K; ++k) {
-      vector_x[k] = exists && has(k) ? tile::load_packed(a.x.row(row) + at + k * step) : Packed{};
-      vector_dy[k] = exists && has(k) ? tile::load_packed(a.dy.row(row) + at + k * step) : Packed{};
+      x[k] = row < a.rows && has(k) ? tile::load_packed(a.x.row(row) + at + k * step) : Packed{};
+      dy[k] = row < a.rows && has(k) ? tile::load_packed(a.dy.row(row) + at + k * step) : Packed{};
+    }
+  };
+  const std::int64_t rows_of_grid = std::int64_t{gridDim.x} * c.rows, first_row = std::int64_t{blockIdx.x} * c.rows;
+  [[maybe_unused]] Packed next_x[K], next_dy[K];  // of the row after this one
+  if constexpr (c.ahead) load(first_row + Team::row_of_block(), next_x, next_dy);
+
+#pragma unroll 1
+  for (std::int64_t start = first_row; start < a.rows; start += rows_of_grid) {
+    const std::int64_t row = start + Team::row_of_block();
+    const bool exists = row < a.rows;
+    Packed vector_x[K], vector_dy[K];
+    if constexpr (c.ahead) {
+#pragma unroll
+      for (int k = 0; k < K; ++k) vector_x[k] = next_x[k], vector_dy[k] = next_dy[k];
+      load(row + rows_of_grid, next_x, next_dy);
+    } else {
+      load(row, vector_x, vector_dy);
     }
     // Calls f(k, x, dy, gamma) for each vector.
     const auto for_vectors = [&](auto&& f) {
 #pragma unroll
-      for (int k = 0; k < K; ++k)
+      for (int k = 0; k < K; ++k) {
+        // Opaque, or nvcc unpacks them once for all passes, into registers that it does not have.
+        tile::make_opaque(vector_x[k]), tile::make_opaque(vector_dy[k]), tile::make_opaque(packed_gamma[k]);
         f(k, tile::unpack_floats<T>(vector_x[k]), tile::unpack_floats<T>(vector_dy[k]),
           tile::unpack_floats<T>(packed_gamma[k]));
+      }
     };
 
-    // ---- compute: distances from the row's first element, or from 0 for rms
+    // ---- compute: distances from 0, and if the mean is far from 0, from it
     const auto sums = [&](float base) {
       Sums s{};
       for_vectors([&](int k, const Floats& x, const Floats& dy, const Floats& gamma) {
@@ -203,10 +218,10 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
       const float scale = reciprocal_root(divisor);
       gradient = {{0, 0, scale}, 0, s.gd * scale * per_column};
     } else {
-      float base = rms ? 0.0f : together.shfl(tile::unpack_floats<T>(vector_x[0])[0], 0);
+      float base = 0;
       Sums s = sums(base);
       if (warp.any(!rms && far_from_base(s, per_column))) {  // one branch for the warp
-        base += rms ? 0.0f : s.first * per_column;
+        base = rms ? 0.0f : s.first * per_column;
         s = sums(base);
       }
       divisor = multiply_add(s.squares, per_column, a.eps);
@@ -249,6 +264,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
         if (warp.rank() < Team::lanes) of_warps[warp.index()][k * step + at + v] = all;
       }
     __syncthreads();
+#pragma unroll 1  // few threads have a second column
     for (int column = static_cast<int>(threadIdx.x); column < cols; column += c.threads) {
       float all = 0;
 #pragma unroll

@@ -28,7 +28,7 @@ inline Footprint footprint(const Variant& row, const NormProblem& p, const Devic
   Footprint launch{.grid = blocks_of(c, p), .threads = c.threads, .registers = kept <= 4 ? 40 : 64};
   if (!p.backward) return launch;
   launch.grid = is_alone(c, p) ? 1 : std::min<std::int64_t>(launch.grid, device.sms * c.blocks_per_sm);
-  launch.registers = 64 * 2 / c.blocks_per_sm;
+  launch.registers = 65536 / (c.threads * c.blocks_per_sm) / 8 * 8;
   return with_sums(launch, c, p, device);
 }
 
@@ -44,6 +44,8 @@ inline roofline::Kernel model(const Variant& row, const NormProblem& p, const De
     // Where the mean is not needed there are fewer sums. Three vectors with all sums spill registers.
     const double sums = is_scaled(p) ? 1 : c.in_registers >= 3 && bytes == 2 ? 4 : 1.4;
     k.block_us = (bytes == 2 ? 1.5 : 1.0) * sums * iterations;
+    // Instructions beside the next row's load, of half as many rows at a time, and without spills. Estimated.
+    if (c.ahead && iterations > 1) k.block_us *= 0.3 * c.in_registers;
   } else {
     k.trip_bytes = row_bytes(p) * static_cast<double>(rows_per_block(c));
     const double idle = 1 - static_cast<double>(vectors(p)) / static_cast<double>(capacity(c));

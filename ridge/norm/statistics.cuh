@@ -3,8 +3,8 @@
 // The first pass takes the mean, the second one differences from it; the sum of the differences is the mean's own
 // rounding error. If the row is in registers, one pass takes distances from the row's first element, their sum and the
 // sum of their squares (Spread); a second pass takes differences from the mean only if the first element was far from
-// it. No pass squares or subtracts numbers of the mean's size, except in short.cuh and even.cuh: these take distances
-// from 0, and other ones only for rows whose mean is more than two standard deviations from 0.
+// it. No pass squares or subtracts numbers of the mean's size, except in short.cuh, even.cuh and elements.cuh: these
+// take distances from 0, and other ones only for rows whose mean is more than two standard deviations from 0.
 //
 // Kernels pass each(f), which calls f(x, exists) for every element of the row that this lane has: from registers,
 // shared memory or memory. It may pass elements that do not exist, as zeros: a branch around them would cost more.
@@ -201,9 +201,11 @@ template <class X> struct Spread {
     return {mean, multiply_add(-mean, s.first, s.squares)};
   }
   // Whether the base was more than two standard deviations from the mean, so that the difference has lost bits that
-  // matter; or so far that the squares overflow, which squares of distances from the mean may not.
+  // matter; or so far that the squares overflow, which squares of distances from the mean may not; or so near that they
+  // underflow, and do not show it.
   __device__ __forceinline__ bool far(const Differences<X>& s) const {
-    return mean * s.first > 4 * squares || !is_finite(squares);
+    constexpr X least = sizeof(X) == 8 ? X(0x1p-900) : X(0x1p-100);
+    return mean * s.first > 4 * squares || !is_finite(squares) || (squares < least && mean != X(0));
   }
   // per_element: 1 over the number of elements, as in statistics().
   __device__ __forceinline__ X divisor(X per_element, X eps) const { return multiply_add(squares, per_element, eps); }
@@ -283,8 +285,8 @@ __device__ __forceinline__ RowGradient<X> gradient_of_sums(const GradientSums<X>
   return {n, rms ? X(0) : s.g * per_column, gn * per_column};
 }
 // Whether the base was more than two standard deviations from the mean, as Spread::far().
-__device__ __forceinline__ bool far_from_base(const GradientSums<float>& s, float per_column) {
-  const float of_mean = s.first * per_column * s.first;
+template <class X> __device__ __forceinline__ bool far_from_base(const GradientSums<X>& s, X per_column) {
+  const X of_mean = s.first * per_column * s.first;
   return of_mean > 4 * (s.squares - of_mean) || !is_finite(s.squares);
 }
 

@@ -8,38 +8,50 @@
 namespace ridge::norm_detail {
 
 // slices[s][0][j] = sum of dy n over the rows of slice s, and [s][1][j] of dy; n is x normalised.
-// dy, x: [rows, cols], any strides; statistics: [rows, statistics_size]. Block (c, s): columns_wide columns of slice s.
+// dy, x: [rows, cols], any strides; statistics: [rows, statistics_size]. Block (c, s): a group of columns of slice s.
+// A lane has several columns, so that a row's statistics and addresses serve several loads, which are in flight
+// together.
 template <class T>
 __global__ void __launch_bounds__(columns_threads)
     norm_columns(Backward<T> a, Compute<T>* slices, std::int64_t rows_of_slice) {
   using X = Compute<T>;
-  constexpr int wide = columns_wide, high = columns_threads / wide;
-  __shared__ X gamma[high][wide], beta[high][wide];
+  constexpr int wide = columns_wide, high = columns_threads / wide, C = columns_of_lane, group = wide * C;
+  __shared__ X sums[2][high][group];  // of dy n, of dy
   const int lane = static_cast<int>(threadIdx.x) % wide, line = static_cast<int>(threadIdx.x) / wide;
-  const std::int64_t groups = (a.cols + wide - 1) / wide, slice = blockIdx.x / groups;
-  const std::int64_t column = (blockIdx.x - slice * groups) * wide + lane;
+  const std::int64_t groups = (a.cols + group - 1) / group, slice = blockIdx.x / groups;
+  const std::int64_t start = (blockIdx.x - slice * groups) * group, column = start + lane;
   const std::int64_t first = slice * rows_of_slice, end = ::min(first + rows_of_slice, a.rows);
-  X sum_gamma = 0, sum_beta = 0;
-  if (column < a.cols) {
-    [[maybe_unused]] constexpr int at_once = sizeof(X) == 4 ? 4 : 1;
+  X sum_gamma[C] = {}, sum_beta[C] = {};
+  [[maybe_unused]] constexpr int at_once = sizeof(X) == 4 ? 2 : 1;  // rows
 #pragma unroll at_once
-    for (std::int64_t row = first + line; row < end; row += high) {
-      const X dy = X(a.dy.row(row)[column * a.dy.step]);
-      const X n = load_statistics(a.statistics, row)(X(a.x.row(row)[column * a.x.step]));
-      sum_gamma = multiply_add(dy, n, sum_gamma);
-      sum_beta += dy;
+  for (std::int64_t row = first + line; row < end; row += high) {
+    const T *of_dy = a.dy.row(row) + column * a.dy.step, *of_x = a.x.row(row) + column * a.x.step;
+    const Statistics<X> normalised = load_statistics(a.statistics, row);
+    T dy[C] = {}, x[C] = {};
+#pragma unroll
+    for (int c = 0; c < C; ++c)
+      if (column + c * wide < a.cols) dy[c] = of_dy[c * wide * a.dy.step], x[c] = of_x[c * wide * a.x.step];
+#pragma unroll
+    for (int c = 0; c < C; ++c) {
+      sum_gamma[c] = multiply_add(X(dy[c]), normalised(X(x[c])), sum_gamma[c]);
+      sum_beta[c] += X(dy[c]);
     }
   }
-  gamma[line][lane] = sum_gamma;
-  beta[line][lane] = sum_beta;
-  __syncthreads();
-  if (line > 0 || column >= a.cols) return;
-  for (int i = 1; i < high; ++i) {
-    sum_gamma += gamma[i][lane];
-    sum_beta += beta[i][lane];
+#pragma unroll
+  for (int c = 0; c < C; ++c) {
+    sums[0][line][lane + c * wide] = sum_gamma[c];
+    sums[1][line][lane + c * wide] = sum_beta[c];
   }
-  slices[(slice * 2 + 0) * a.cols + column] = sum_gamma;
-  slices[(slice * 2 + 1) * a.cols + column] = sum_beta;
+  __syncthreads();
+#pragma unroll 1
+  for (int i = static_cast<int>(threadIdx.x); i < 2 * group; i += columns_threads) {
+    const int which = i / group, at = i % group;
+    if (start + at >= a.cols) continue;
+    X all = 0;
+#pragma unroll
+    for (int l = 0; l < high; ++l) all += sums[which][l][at];
+    slices[(slice * 2 + which) * a.cols + start + at] = all;
+  }
 }
 
 // The same by vectors, by a block: lanes side by side have a vector of columns each, of every so many-th row. Puts the
@@ -120,40 +132,63 @@ __global__ void __launch_bounds__(column_vectors_threads)
                                                       [&](std::int64_t r) { return load_statistics(a.statistics, r); });
 }
 
-// The same by blocks beside those that write dx, for so few rows that each block takes the statistics of all of them: a
-// warp has a row at a time.
+// The same by blocks beside those that write dx, for so few rows that each block takes the statistics of all of them.
+// The block's warps share a row where there are several for each.
 template <class Team, class T, bool Scaled>
 __device__ __forceinline__ void norm_columns_beside(const AlignedBackward<T>& a, const SumsOutput<T>& to, int group) {
   constexpr int V = tile::vector_elements<T>, warps = Team::threads / Team::warp;
+  constexpr int at_once = vectors_at_once_beside;
   using Sums = std::conditional_t<Scaled, Squares, Differences<float>>;
   __shared__ Statistics<float> of_row[most_rows_beside];
+  __shared__ Sums of_warps[warps];
   const simt::tiles<Team::warp> warp;
   const float per_column = 1 / static_cast<float>(a.cols);
+  const int sharing = warps_beside(warps, a.rows);
+  // A warp's sums, in all of its lanes, of one of `parts` parts of a row: each is every so many-th vector.
+  const auto sums = [&](const T* x, float base, int part, int parts) {
+    Sums s{};
+    const int step = parts * Team::warp * V;
+#pragma unroll 1
+    for (int at = (part * Team::warp + warp.rank()) * V; at < a.cols; at += at_once * step) {
+      tile::Packed vector[at_once] = {};
+#pragma unroll
+      for (int k = 0; k < at_once; ++k)
+        if (at + k * step < a.cols) vector[k] = tile::load_packed(x + at + k * step);
+#pragma unroll
+      for (int k = 0; k < at_once; ++k)
+        if (at + k * step < a.cols) tile::for_elements<T>(vector[k], [&](float e, int) { s.add(e - base); });
+    }
+    return warp.reduce(s, plus<Sums>);
+  };
+  if (sharing > 1) {
+    const int row = warp.index() / sharing;
+    Sums part{};
+    if (row < static_cast<int>(a.rows)) part = sums(a.x.row(row), 0, warp.index() % sharing, sharing);
+    if (warp.rank() == 0) of_warps[warp.index()] = part;
+    __syncthreads();
+  }
 #pragma unroll 1
   for (int row = warp.index(); row < static_cast<int>(a.rows); row += warps) {
     const T* x = a.x.row(row);
-    const auto sums = [&](float base) {
-      Sums s{};
-#pragma unroll 4
-      for (int at = warp.rank() * V; at < a.cols; at += Team::warp * V)
-        tile::for_elements<T>(tile::load_packed(x + at), [&](float e, int) { s.add(e - base); });
-      return warp.reduce(s, plus<Sums>);
-    };
-    float base = 0, divisor;
+    Sums all{};  // of distances from 0
+    if (sharing == 1) {
+      all = sums(x, 0, 0, 1);
+    } else {
+      if (warp.rank() < sharing) all = of_warps[row * sharing + warp.rank()];
+      all = warp.reduce(all, plus<Sums>);
+    }
+    float divisor;
     Statistics<float> normalised{};
     if constexpr (Scaled) {
-      divisor = multiply_add(sums(0).squares, per_column, a.eps);
+      divisor = multiply_add(all.squares, per_column, a.eps);
       normalised.scale = reciprocal_root(divisor);
     } else {
       const float per_element = a.rms ? 0.0f : per_column;
-      Differences<float> d{};
-      Spread<float> spread{};
-#pragma unroll 1
-      for (int pass = 0; pass < 2; ++pass) {
-        d = sums(base);
-        spread = Spread<float>::of(d, per_element);
-        if (a.rms || !spread.far(d)) break;
-        if (pass == 0) base = spread.mean;
+      float base = 0;
+      Spread<float> spread = Spread<float>::of(all, per_element);
+      if (!a.rms && spread.far(all)) {
+        base = spread.mean;
+        spread = Spread<float>::of(sums(x, base, 0, 1), per_element);
       }
       divisor = spread.divisor(per_column, a.eps);
       normalised = spread.statistics(base, per_column, a.eps);
@@ -222,7 +257,7 @@ template <class T, int Warp> static Status launch_sums(const Call& call) {
   const auto blocks = [&](std::int64_t columns, int wide) { return static_cast<unsigned>(ceil_div(columns, wide)); };
   const ParameterTensor<T> dgamma{static_cast<T*>(o.dgamma.data), o.dgamma.step},
       dbeta{static_cast<T*>(o.dbeta.data), o.dbeta.step};
-  simt::Config at{.grid = dim3(static_cast<unsigned>(sums.slices) * blocks(p.cols, columns_wide)),
+  simt::Config at{.grid = dim3(static_cast<unsigned>(sums.slices) * blocks(p.cols, columns_wide * columns_of_lane)),
                   .block = dim3(columns_threads),
                   .stream = call.stream.handle,
                   .warp = Warp};

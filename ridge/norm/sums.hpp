@@ -8,7 +8,8 @@ namespace ridge::norm_detail {
 
 // Kernels after the one over rows. columns: sums of dgamma and dbeta over a slice of rows, from x and dy; finish: sums
 // over the slices.
-inline constexpr int columns_threads = 256, columns_wide = 32;  // threads of a block, and columns that it has
+inline constexpr int columns_threads = 256, columns_wide = 32;  // threads of a block; its lanes beside one another
+inline constexpr int columns_of_lane = 4;                       // and each lane's columns, columns_wide apart
 // The same by vectors: lanes beside one another, with a vector of columns each, on a line of memory.
 inline constexpr int column_vectors_threads = 256, column_vectors_wide = 8;
 inline constexpr int finish_threads = 256, finish_wide = 32;
@@ -67,6 +68,15 @@ inline bool has_columns_beside(const Config& c, const NormProblem& p) {
          p.rows <= most_rows_beside && p.rows * p.cols <= most_elements_beside;
 }
 
+// There, the warps of a block that share a row, a power of two, and a lane's vectors that are in flight together.
+inline constexpr int vectors_at_once_beside = 4;
+// Precondition: rows > 0.
+RIDGE_HD constexpr int warps_beside(int warps, std::int64_t rows) {
+  int sharing = 1;
+  while (2 * sharing * rows <= warps) sharing *= 2;
+  return sharing;
+}
+
 // grid: blocks of the kernel over rows.
 inline SumsPlan sums_plan(const Config& c, const NormProblem& p, const DeviceInfo& device, std::int64_t grid) {
   SumsPlan sums;
@@ -93,7 +103,8 @@ inline SumsPlan sums_plan(const Config& c, const NormProblem& p, const DeviceInf
   if (!sums.kept && !sums.of_few) {
     const std::int64_t least_rows = sums.by_vectors ? 128 : 64;  // worth a slice
     const std::int64_t blocks_per_sm = sums.by_vectors ? 4 : 8;  // of the kernel over columns
-    const std::int64_t groups = ceil_div(p.cols, sums.by_vectors ? column_group(element_bytes(p)) : columns_wide);
+    const std::int64_t groups =
+        ceil_div(p.cols, sums.by_vectors ? column_group(element_bytes(p)) : columns_wide * columns_of_lane);
     const std::int64_t wanted = ceil_div(device.sms * blocks_per_sm, groups);
     const std::int64_t slices = std::clamp<std::int64_t>(wanted, 1, ceil_div(p.rows, least_rows));
     sums.rows_of_slice = ceil_div(p.rows, slices);
@@ -114,9 +125,11 @@ inline void add_sums(roofline::Kernel& k, const Config& c, const NormProblem& p,
   if (!wants_sums(p)) return;
   const SumsPlan sums = sums_plan(c, p, device, k.blocks);
   if (sums.direct) return;
-  if (sums.beside) {  // a warp has a row at a time: its load, and a reduction. Estimated.
-    const double rounds = std::ceil(static_cast<double>(p.rows) * device.warp / c.threads);
-    k.serial_us += 0.4 + 0.6 * rounds;
+  if (sums.beside) {  // a row's loads and its reduction, and those of the rows after it. Estimated.
+    const int warps = c.threads / device.warp, sharing = warps_beside(warps, p.rows);
+    const double rounds = std::ceil(static_cast<double>(p.rows) / warps),
+                 trips = std::ceil(static_cast<double>(vectors(p)) / (device.warp * sharing * vectors_at_once_beside));
+    k.serial_us += 0.4 + rounds * (0.6 + 0.5 * (trips - 1));
     return;
   }
   const double slices = static_cast<double>(sums.bytes);
@@ -131,10 +144,10 @@ inline void add_sums(roofline::Kernel& k, const Config& c, const NormProblem& p,
       k.serial_us += 0.7 + device.memory_latency_us * std::ceil(static_cast<double>(sums.rows_of_slice) / in_flight);
     } else {
       k.bytes_read += again;
-      const double high = columns_threads / columns_wide * 4.0;  // rows in flight
+      const double high = columns_threads / columns_wide * 2.0;  // rows in flight
       k.serial_us += 2 + device.memory_latency_us * static_cast<double>(sums.rows_of_slice) / high;
-      // Its lanes load an element at a time. Measured on an H200, for many rows; its code, for fewer.
-      constexpr double element_gbs = 1000;
+      // Its lanes load an element at a time. Estimated, for many rows; its code, for fewer, measured on an H200.
+      constexpr double element_gbs = 2000;
       k.serial_us += again / element_gbs * 1e-3;
       if (!sums.of_few) add_code(k, 2.8);
     }

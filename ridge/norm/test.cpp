@@ -142,9 +142,9 @@ TEST(NormPlan, GradientsInOnePassWhereABlockHoldsTheColumns) {
 }
 
 TEST(NormPlan, GradientsOfShortRowsInOnePass) {
-  EXPECT_EQ(chosen(gradient(65536, 128, f32)), "short_sums_32");
-  EXPECT_EQ(chosen(gradient(65536, 64, f32)), "short_sums_16");
-  EXPECT_EQ(chosen(gradient(65536, 128, bf16)), "short_sums_16");
+  EXPECT_EQ(chosen(gradient(65536, 128, f32)), "ahead_32");
+  EXPECT_EQ(chosen(gradient(65536, 64, f32)), "ahead_16");
+  EXPECT_EQ(chosen(gradient(65536, 128, bf16)), "ahead_16");
 }
 
 TEST(NormPlan, EveryPlaceWhereRowsStartHasASliceOfTheSumsMore) {
@@ -170,6 +170,23 @@ TEST(NormPlan, FusedGradientsInClustersRefuseWhatTheyCannotShare) {
   EXPECT_EQ(refusal(gradient(64, 4000, bf16), "H200", "roles_1kx4"),
             "layer_norm: variant is roles_1kx4; it must be another one here: a row has 500 vectors of 16 bytes for 512 "
             "threads that sum it up");
+}
+
+// x is a view with gaps between its rows, y has none.
+TEST(NormPlan, RowsThatLieApartAreReadOnceToo) {
+  const auto apart = [](std::int64_t rows, std::int64_t cols, DType dtype) {
+    NormProblem p{.rows = rows, .cols = cols, .dtype = dtype};
+    const Rows plain = Rows::contiguous(rows, cols);
+    Rows gaps = plain;
+    gaps.outer.stride[0] += 3;
+    p.row_layouts = {gaps, plain, gaps, gaps};
+    return p;
+  };
+  EXPECT_EQ(chosen(apart(2783, 64, bf16)), "elements_128");
+  EXPECT_EQ(chosen(apart(100000, 300, bf16)), "elements_512");
+  EXPECT_EQ(chosen(apart(4096, 1021, f32)), "elements_1k");
+  EXPECT_EQ(chosen(apart(256, 2880, f16)), "elements_4k");
+  EXPECT_EQ(chosen(apart(27264, 11904, f16)), "elements_16k");
 }
 
 TEST(NormPlan, StridedRowsAndVectorsHaveAVariant) {

@@ -43,6 +43,7 @@ struct Config {
   int cluster = 1;                // blocks that share a row
   int summing = 0;                // specialized: threads that sum rows, besides those that finish them
   bool two_float = false;         // also with double-float statistics: rows of f32, forward
+  bool ahead = false;             // short_sums: the next row is loaded while a row is worked on
   bool dependent_launch = false;  // programmatic dependent launch on Hopper (tile/dependent_launch.cuh)
   bool operator==(const Config&) const = default;
 };
@@ -71,9 +72,12 @@ inline constexpr Variant variants[] = {
     {"short_128", "with four", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .in_registers = 4}},
     {"short_few", "for a few rows: dependent launch, it begins while the kernel before it ends", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .in_registers = 4, .dependent_launch = true}},
     {"elements_128", "any alignment: a warp reads a row once, element by element, and keeps it in registers", {.algorithm = Algorithm::elements, .threads = 128, .rows = 4, .in_registers = 4, .blocks_per_sm = 12}},
-    {"elements_512", "more elements in each lane", {.algorithm = Algorithm::elements, .threads = 128, .rows = 4, .in_registers = 16, .blocks_per_sm = 8}},
-    {"elements_4k", "a block", {.algorithm = Algorithm::elements, .threads = 256, .in_registers = 16, .blocks_per_sm = 4}},
-    {"elements_16k", "as many threads as a block has", {.algorithm = Algorithm::elements, .threads = 1024, .in_registers = 16}},
+    {"elements_512", "more elements in each lane", {.algorithm = Algorithm::elements, .threads = 128, .rows = 4, .in_registers = 16, .blocks_per_sm = 6}},
+    {"elements_1k", "more elements in each lane: rows without a barrier", {.algorithm = Algorithm::elements, .threads = 128, .rows = 4, .in_registers = 32, .blocks_per_sm = 8}},
+    {"elements_4k", "a block", {.algorithm = Algorithm::elements, .threads = 512, .in_registers = 8, .blocks_per_sm = 2}},
+    {"elements_16k", "more elements in each lane: two blocks of a multiprocessor take turns", {.algorithm = Algorithm::elements, .threads = 512, .in_registers = 32, .blocks_per_sm = 2}},
+    {"elements_few", "few rows, by more threads with less code: dependent launch", {.algorithm = Algorithm::elements, .threads = 512, .in_registers = 4, .blocks_per_sm = 2, .dependent_launch = true}},
+    {"elements_few_4k", "more threads", {.algorithm = Algorithm::elements, .threads = 1024, .in_registers = 4, .dependent_launch = true}},
     {"warp_16", "the row in half a warp's registers: one read, no barrier", {.threads = 128, .rows = 8, .in_registers = 1}},
     {"warp_32", "the row in a warp's registers", {.threads = 128, .rows = 4, .in_registers = 1, .two_float = true}},
     {"warp_128", "more registers in each lane", {.threads = 128, .rows = 4, .in_registers = 4, .blocks_per_sm = 8}},
@@ -99,6 +103,11 @@ inline constexpr Variant variants[] = {
     {"short_sums_32", "by a whole warp", {.algorithm = Algorithm::short_sums, .threads = 512, .rows = 16, .in_registers = 1, .blocks_per_sm = 2}},
     {"short_sums_48", "by half a warp, with three vectors in a lane", {.algorithm = Algorithm::short_sums, .threads = 512, .rows = 32, .in_registers = 3}},
     {"short_sums_64", "by a warp, with two", {.algorithm = Algorithm::short_sums, .threads = 512, .rows = 16, .in_registers = 2}},
+    {"ahead_8", "8 lanes, in smaller blocks with more registers: the next row is loaded while a row is worked on", {.algorithm = Algorithm::short_sums, .threads = 256, .rows = 32, .in_registers = 1, .blocks_per_sm = 3, .ahead = true}},
+    {"ahead_16", "the same by half a warp", {.algorithm = Algorithm::short_sums, .threads = 256, .rows = 16, .in_registers = 1, .blocks_per_sm = 3, .ahead = true}},
+    {"ahead_32", "by a whole warp", {.algorithm = Algorithm::short_sums, .threads = 256, .rows = 8, .in_registers = 1, .blocks_per_sm = 3, .ahead = true}},
+    {"ahead_48", "by half a warp, with three vectors in a lane", {.algorithm = Algorithm::short_sums, .threads = 256, .rows = 16, .in_registers = 3, .blocks_per_sm = 2, .ahead = true}},
+    {"ahead_64", "by a warp, with two", {.algorithm = Algorithm::short_sums, .threads = 256, .rows = 8, .in_registers = 2, .blocks_per_sm = 2, .ahead = true}},
     {"fused_128", "gradients in one pass: a warp's lanes keep the sums of their columns", {.algorithm = Algorithm::fused, .threads = 512, .rows = 16, .in_registers = 4}},
     {"fused_256", "more lanes: eight rows of a block", {.algorithm = Algorithm::fused, .threads = 512, .rows = 8, .in_registers = 4}},
     {"fused_512", "four rows of a block", {.algorithm = Algorithm::fused, .threads = 512, .rows = 4, .in_registers = 4}},

@@ -238,6 +238,42 @@ inline check::CaseBook book_of(bool log) {
         test(std::string(type) + ":" + rest + ":variant=span_32" + backward);
   for (const char* fill : {"overflow", "constant,-inf", "constant,inf"})
     for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":rows=70,cols=17:variant=span_32:fill=" + fill);
+  // Rows of any alignment and spacing, around what a row's lanes keep; the last block has fewer rows.
+  constexpr struct {
+    const char *size, *variant;
+  } kept_elements[] = {
+      {"rows=131,cols=8", "elements_8"},   {"rows=67,cols=3", "elements_8"},    {"rows=67,cols=16", "elements_16"},
+      {"rows=65,cols=9", "elements_16"},   {"rows=35,cols=32", "elements_32"},  {"rows=33,cols=17", "elements_32"},
+      {"rows=19,cols=64", "elements_64"},  {"rows=18,cols=33", "elements_64"},  {"rows=9,cols=128", "elements_128"},
+      {"rows=11,cols=65", "elements_128"}, {"rows=5,cols=256", "elements_512"}, {"rows=6,cols=101", "elements_512"},
+      {"rows=3,cols=512", "elements_1k"},  {"rows=2,cols=257", "elements_1k"},  {"rows=2,cols=2048", "elements_4k"},
+      {"rows=2,cols=513", "elements_4k"},  {"rows=1,cols=8192", "elements_16k"}};
+  for (const char* backward : {"", ":backward"})
+    for (const char* type : {"f32", "f16", "bf16", "f64"})
+      for (const char* place : {"padded", "packed", "offset", "inplace"})
+        for (const auto& of : kept_elements) {
+          if (type == std::string_view("f64") && *backward) continue;  // half as many elements: below
+          test(std::string(type) + ":" + of.size + ":place=" + place + ":variant=" + of.variant + backward);
+        }
+  for (const auto& of : {kept_elements[1], kept_elements[5], kept_elements[11], kept_elements[15]})
+    for (const char* type : {"f32", "bf16", "f64"})
+      for (const char* with : {"fill=nan", "fill=inf", "fill=overflow", "fill=constant,-inf", "warp=64"})
+        test(std::string(type) + ":" + of.size + ":" + with + ":variant=" + of.variant);
+  for (const char* rest : {"rows=131,cols=8:place=padded:variant=elements_8", "rows=70,cols=16:variant=elements_16",
+                           "rows=70,cols=32:variant=elements_32", "rows=20,cols=64:fill=nan:variant=elements_64",
+                           "rows=7,cols=128:fill=inf:variant=elements_128",
+                           "rows=5,cols=128:place=offset:variant=elements_512", "rows=3,cols=256:variant=elements_1k",
+                           "rows=2,cols=1024:warp=64:variant=elements_4k", "rows=1,cols=4096:variant=elements_16k"})
+    test(std::string("f64:") + rest + ":backward");
+  for (const char* type : {"f32", "bf16"}) test(std::string(type) + ":rows=1,cols=16384:variant=elements_16k");
+  // Long rows that are not co-aligned, and those of f64.
+  for (const char* type : {"f32", "bf16", "f64"})
+    for (const char* rest : {"rows=2,cols=20001:place=packed", "rows=2,cols=20002:place=offset",
+                             "rows=2,cols=20001:fill=nan", "rows=1,cols=17:place=padded"})
+      test(std::string(type) + ":" + rest + ":variant=vec4");
+  for (const char* backward : {"", ":backward"})
+    for (const char* rest : {"rows=3,cols=20001:place=offset", "rows=2,cols=20001:fill=nan", "rows=1,cols=30000"})
+      test(std::string("f64:") + rest + ":variant=split" + backward);
   // A few long rows, in slices; the last slice is short.
   for (const char* backward : {"", ":backward"})
     for (const char* type : {"f32", "bf16"})

@@ -1,6 +1,7 @@
 // The families of softmax kernels, by Config::algorithm.
 #pragma once
 #include <ridge/softmax/columns.hpp>
+#include <ridge/softmax/elements.hpp>
 #include <ridge/softmax/resident.hpp>
 #include <ridge/softmax/short.hpp>
 #include <ridge/softmax/sm90_ring.hpp>
@@ -18,8 +19,8 @@ inline constexpr const Family* families[] = {
     &streaming::family,  // three_pass
     &streaming::family,  // online
     &streaming::family,  // strided
-    &vector::family,    &span::family, &split::family,   &short_rows::family,
-    &resident::family,  &ring::family, &columns::family,
+    &vector::family,           &span::family,     &split::family, &short_rows::family,
+    &elements_of_rows::family, &resident::family, &ring::family,  &columns::family,
 };
 static_assert(std::size(families) == algorithm_count);
 inline const Family& family_of(const Variant& row) { return *families[static_cast<int>(row.config.algorithm)]; }

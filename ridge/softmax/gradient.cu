@@ -1,6 +1,7 @@
 // The same for the variants that have gradients.
 #include <ridge/core/table.hpp>
 #include <ridge/softmax/columns.cuh>
+#include <ridge/softmax/elements.cuh>
 #include <ridge/softmax/resident.cuh>
 #include <ridge/softmax/short.cuh>
 #include <ridge/softmax/span.cuh>
@@ -21,8 +22,9 @@ template <int I, class T, int Warp> static Status launch_row(const Backward<T>& 
     return streaming::launch<P, T, Warp>(call);
   else if constexpr (c.algorithm == Algorithm::span) return span::launch<P, T, Warp>(call);
   else if constexpr (c.algorithm == Algorithm::columns) return columns::launch<P, T, Warp>(call);
-  else if constexpr (std::is_same_v<T, double>) return no_kernel();
+  else if constexpr (c.algorithm == Algorithm::elements) return elements_of_rows::launch<P, T, Warp>(call);
   else if constexpr (c.algorithm == Algorithm::split) return split::launch<P, T, Warp>(call);
+  else if constexpr (std::is_same_v<T, double>) return no_kernel();
   else if constexpr (c.algorithm == Algorithm::short_rows) return short_rows::launch<P, T, Warp>(call);
   else if constexpr (c.algorithm == Algorithm::resident && resident::has_gradient(c))
     return resident::launch<P, T, Warp>(call);

@@ -18,7 +18,6 @@ inline Slices slices_of(const Config& c, const SoftmaxProblem& p, const DeviceIn
 
 inline std::string fits(const Variant& row, const SoftmaxProblem& p, const DeviceInfo& device) {
   if (std::string why = refuse_strides(p); !why.empty()) return why;
-  if (std::string why = refuse_f64(p); !why.empty()) return why;
   if (std::string why = refuse_misaligned(p); !why.empty()) return why;
   if (p.backward)  // forward, rows that are not co-aligned are written element by element
     if (std::string why = refuse_apart(p); !why.empty()) return why;
@@ -31,10 +30,11 @@ inline std::string fits(const Variant& row, const SoftmaxProblem& p, const Devic
 inline Footprint footprint(const Variant& row, const SoftmaxProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   const std::int64_t blocks = is_empty(p) ? 0 : p.rows * slices_of(c, p, device).of_row;
+  const std::size_t of_sum = p.dtype == f64 ? sizeof(double) : sizeof(float);
   return {.grid = blocks,
           .threads = c.threads,
           .registers = 40,
-          .workspace = static_cast<std::size_t>(blocks) * (p.backward ? 1 : 2) * sizeof(float)};
+          .workspace = static_cast<std::size_t>(blocks) * (p.backward ? 1 : 2) * of_sum};
 }
 
 inline roofline::Kernel model(const Variant& row, const SoftmaxProblem& p, const DeviceInfo& device) {
@@ -51,8 +51,7 @@ inline roofline::Kernel model(const Variant& row, const SoftmaxProblem& p, const
   k.launches = 2;
   k.serial_us = 0.5;  // the second kernel waits for the last block of the first; its start is hidden
   add_code(k, 1);     // of both
-  // A warp's access is a line of 128 bytes, or half of one: an estimate.
-  if (!p.backward && !co_aligned(p, *p.y)) k.memory_share = element_bytes(p) == 2 ? 0.5 : 0.8;
+  if (!p.backward) vector::write_apart(k, p);
   return k;
 }
 

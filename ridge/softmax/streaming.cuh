@@ -26,19 +26,16 @@ __global__ void __launch_bounds__(Policy::config.threads)
   for (std::int64_t i = 0; i < cols; ++i) y[i] = T(normalise(X(x[i])));
 }
 
-// A block, or a part of its warps, per row, three passes.               x: [rows, cols]  y: [rows, cols]
-// Precondition: gridDim.x * Config::rows covers rows. y may be x.
+// A block per row, three passes.                                        x: [rows, cols]  y: [rows, cols]
+// Precondition: gridDim.x == rows. y may be x.
 template <class Policy, class T, int Warp>
 __global__ void __launch_bounds__(Policy::config.threads)
-    softmax_three_pass(const T* x, T* y, std::int64_t rows, std::int64_t cols, std::int64_t pitch_x,
-                       std::int64_t pitch_y, bool log) {
+    softmax_three_pass(const T* x, T* y, std::int64_t cols, std::int64_t pitch_x, std::int64_t pitch_y, bool log) {
   using X = Compute<T>;
-  using Team = tile::BlockRows<Policy::config.threads, Policy::config.rows, Warp>;
+  using Team = tile::BlockRows<Policy::config.threads, 1, Warp>;
   __shared__ typename Team::template Scratch<X> scratch_max, scratch_sum;
-  const std::int64_t row = Team::row();
-  if (row >= rows) return;  // all lanes of the row
-  x += row * pitch_x;
-  y += row * pitch_y;
+  x += blockIdx.x * pitch_x;
+  y += blockIdx.x * pitch_y;
   X max = tile::minus_infinity<X>, sum = 0;
   for (std::int64_t i = Team::lane(); i < cols; i += Team::lanes) max = tile::greater(max, X(x[i]));
   max = Team::reduce(
@@ -109,8 +106,7 @@ template <class Policy, class T, int Warp> static Status launch(const Forward<T>
   if constexpr (algorithm == Algorithm::naive)
     return simt::launch(at, softmax_naive<Policy, T>, call.x, call.y, p.rows, p.cols, pitch_x, pitch_y, p.log);
   else if constexpr (algorithm == Algorithm::three_pass)
-    return simt::launch(at, softmax_three_pass<Policy, T, Warp>, call.x, call.y, p.rows, p.cols, pitch_x, pitch_y,
-                        p.log);
+    return simt::launch(at, softmax_three_pass<Policy, T, Warp>, call.x, call.y, p.cols, pitch_x, pitch_y, p.log);
   else
     return simt::launch(at, softmax_online<Policy, T, Warp>, call.x, call.y, p.cols, RowOffsets::of(p.x->outer),
                         RowOffsets::of(p.y->outer), p.x->step, p.y->step, p.log);

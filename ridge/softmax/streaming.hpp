@@ -4,7 +4,7 @@
 
 namespace ridge::softmax_detail::streaming {
 
-constexpr bool has_gradient(const Config& c) { return c.algorithm != Algorithm::online && c.rows == 1; }
+constexpr bool has_gradient(const Config& c) { return c.algorithm != Algorithm::online; }
 
 inline std::string fits(const Variant& row, const SoftmaxProblem& p, const DeviceInfo&) {
   const Config& c = row.config;

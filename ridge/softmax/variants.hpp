@@ -1,5 +1,5 @@
 // The table of softmax kernels. A variant's family says what its kernel requires, takes and costs, in the header beside
-// its .cuh: streaming, vector, span, split, short, resident, sm90_ring, columns.
+// its .cuh: streaming, vector, span, split, short, elements, resident, sm90_ring, columns.
 #pragma once
 #include <ridge/softmax/softmax.hpp>
 
@@ -11,18 +11,19 @@ namespace ridge::softmax_detail {
 // In the order of `families` (families.hpp).
 enum class Algorithm : std::uint8_t {
   naive,       // streaming: a thread per row, three passes
-  three_pass,  // streaming: a block or a warp per row, three passes: maximum, sum, write
+  three_pass,  // streaming: a block per row, three passes: maximum, sum, write
   online,      // streaming: a block per row, two passes: maximum and sum together, write
   strided,     // streaming: online, any strides
   vector,      // the row is read twice, by 16-byte vectors
   span,        // short rows without gaps: loaded to shared memory as one span, then a thread per row
   split,       // multi-block rows: a few long ones, each split over many blocks, by two kernels
   short_rows,  // vector-aligned rows of part of a warp: a few of them at a time, a few vectors of each in a lane
+  elements,    // rows of any alignment and spacing, read once, element by element, and kept in registers
   resident,    // the row is read once and kept on chip
   ring,        // Hopper, gradients: rows are loaded to a ring in shared memory, of one block or of a cluster's
   columns,     // rows side by side, as of an axis that is not the last: neighbouring lanes have neighbouring rows
 };
-inline constexpr int algorithm_count = 11;
+inline constexpr int algorithm_count = 12;
 
 // A resident row is 16-byte vectors: lane l keeps vectors l, l + lanes, l + 2 lanes, ... of it, the first
 // `in_registers` of them in registers and the others in shared memory, where only that lane accesses them.
@@ -30,12 +31,12 @@ struct Config {
   Algorithm algorithm = Algorithm::resident;
   int threads = 256;
   int rows = 1;          // rows of a block, side by side; each has an equal share of the threads
-  int in_registers = 0;  // vectors per lane; columns: registers of elements
+  int in_registers = 0;  // vectors per lane; columns: registers of elements; elements: of a row
   int in_shared = 0;
   int blocks_per_sm = 1;          // the least residency asked of the compiler
   int team = 0;                   // ring: threads that share a row
   int cluster = 1;                // blocks that share a row
-  int rows_per_lane = 1;          // short rows: of float32, forward
+  int rows_per_lane = 1;          // elements; short rows: of float32, forward
   bool dependent_launch = false;  // programmatic dependent launch on Hopper, forward (tile/dependent_launch.cuh)
   bool operator==(const Config&) const = default;
 };
@@ -51,7 +52,6 @@ struct Variant {
 inline constexpr Variant variants[] = {
     {"naive", "a thread per row, three passes", {.algorithm = Algorithm::naive, .threads = 128}, 0, Role::lesson},
     {"block_reduce", "a block per row: coalesced reads, reductions in shared memory", {.algorithm = Algorithm::three_pass}, 0.25, Role::fallback},
-    {"warp_reduce", "a warp per row: no barrier, and short rows leave no threads without work", {.algorithm = Algorithm::three_pass, .rows = 8}, 0.25, Role::fallback},
     {"online", "maximum and sum in one pass: two reads instead of three", {.algorithm = Algorithm::online}, 0.25, Role::fallback},
     {"vec4", "16-byte accesses", {.algorithm = Algorithm::vector, .threads = 512}, 2.2},
     {"span_32", "a few columns, no gaps: the block loads its rows as one span, then a thread has a row to itself", {.algorithm = Algorithm::span, .threads = 128, .blocks_per_sm = 7}, 0.8},
@@ -64,6 +64,15 @@ inline constexpr Variant variants[] = {
     {"short_96", "a warp per row, three vectors in each lane", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .in_registers = 3}, 0.8},
     {"short_128", "a warp per row, four vectors in each lane", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .in_registers = 4}, 0.9},
     {"short_few", "for a few short rows: a warp per row and a vector in each lane, the least code to load", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .in_registers = 1}, 0.6},
+    {"elements_8", "any alignment and spacing: two lanes per row of up to 8 elements, two rows at a time", {.algorithm = Algorithm::elements, .threads = 128, .rows = 64, .in_registers = 4, .blocks_per_sm = 8, .rows_per_lane = 2}, 0.9},
+    {"elements_16", "four lanes per row", {.algorithm = Algorithm::elements, .threads = 128, .rows = 32, .in_registers = 4, .blocks_per_sm = 8, .rows_per_lane = 2}, 0.9},
+    {"elements_32", "eight", {.algorithm = Algorithm::elements, .threads = 128, .rows = 16, .in_registers = 4, .blocks_per_sm = 8, .rows_per_lane = 2}, 0.9},
+    {"elements_64", "half a warp", {.algorithm = Algorithm::elements, .threads = 128, .rows = 8, .in_registers = 4, .blocks_per_sm = 8, .rows_per_lane = 2}, 0.9},
+    {"elements_128", "a warp", {.algorithm = Algorithm::elements, .threads = 128, .rows = 4, .in_registers = 4, .blocks_per_sm = 8, .rows_per_lane = 2}, 0.9},
+    {"elements_512", "more elements in each lane, a row at a time", {.algorithm = Algorithm::elements, .threads = 128, .rows = 4, .in_registers = 16, .blocks_per_sm = 8}, 1.1},
+    {"elements_1k", "yet more: rows without a barrier", {.algorithm = Algorithm::elements, .threads = 128, .rows = 4, .in_registers = 32, .blocks_per_sm = 8}, 1.6},
+    {"elements_4k", "a block", {.algorithm = Algorithm::elements, .threads = 256, .in_registers = 16, .blocks_per_sm = 4}, 1.6},
+    {"elements_16k", "more threads, more elements in each", {.algorithm = Algorithm::elements, .threads = 512, .in_registers = 32, .blocks_per_sm = 2}, 2.4},
     {"short_2k", "for a few rows: dependent launch, it begins while the kernel before it ends", {.threads = 512, .in_registers = 4, .dependent_launch = true}, 1.2},
     {"warp_16", "the row in half a warp's registers: one read, no barrier", {.threads = 128, .rows = 8, .in_registers = 1}, 0.7},
     {"warp_32", "the row in a warp's registers", {.threads = 128, .rows = 4, .in_registers = 1}, 0.75},
