@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace ridge::conv_detail {
 
@@ -179,12 +180,41 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
   return {expected};
 }
 
-// Whether a plan nested in the row `channels_last` may be Winograd's.
-inline bool may_nest_winograd(const check::Case& c, const Request& r, const CaseShapes& shapes) {
+// A convolution that Winograd's row may compute: y's own, or that of dy whose result is the gradient of x, or a
+// transposed convolution. Magnitudes of its images and filters, and its sizes.
+struct WinogradsProblem {
+  std::int64_t n, k, c, rows, columns, top, left;                                   // rows, columns: of the result
+  std::function<double(std::int64_t, std::int64_t, std::int64_t, std::int64_t)> x;  // n, c, i, j; zero outside
+  std::function<double(std::int64_t, std::int64_t, int, int)> w;                    // k, c, tap
+  Stored result;
+};
+inline WinogradsProblem winograds_problem(const Request& r, const CaseShapes& shapes,
+                                          const std::vector<check::HostTensor>& in) {
+  const ConvPad& pad = r.geometry.pad;
+  const bool of_dy = r.backward || r.transposed;
+  const Stored x(r, r.backward ? shapes.y : shapes.x), w(r, shapes.w);
+  const Stored result(r, r.backward ? shapes.x : shapes.y);
+  const check::HostTensor &images = in[0], &filters = in[r.backward ? 2 : 1];
+  const auto image = [&images, x](std::int64_t n, std::int64_t ch, std::int64_t i, std::int64_t j) {
+    const bool inside = i >= 0 && i < x.h && j >= 0 && j < x.w;
+    return inside ? std::fabs(images.values[x.at(n, ch, i, j)]) : 0;
+  };
+  const auto filter = [&filters, w, of_dy](std::int64_t k, std::int64_t ch, int a, int b) {
+    return std::fabs(filters.values[of_dy ? w.at(ch, k, 2 - a, 2 - b) : w.at(k, ch, a, b)]);
+  };
+  return {x.n,   result.c, x.c,   result.h, result.w, of_dy ? 2 - pad.top : pad.top, of_dy ? 2 - pad.left : pad.left,
+          image, filter,   result};
+}
+
+// Whether a row, or a plan nested in it, may be Winograd's, for y or for the gradient of x.
+inline bool may_be_winograds(const check::Case& c, const Request& r, const CaseShapes& shapes,
+                             std::string_view variant) {
   const Stored w(r, shapes.w);
   const ConvGeometry& g = r.geometry;
-  return c.dtype == f32 && !r.backward && !r.transposed && w.h == 3 && w.w == 3 && g.groups == 1 &&
-         g.stride == ConvPair{} && g.dilation == ConvPair{};
+  if (c.dtype != f32 || w.h != 3 || w.w != 3 || g.groups != 1 || g.stride != ConvPair{} || g.dilation != ConvPair{})
+    return false;
+  if (r.backward) return variant != "winograd" && c.options.text("outputs", "dx,dw").starts_with("dx");
+  return true;
 }
 
 // Winograd's row sums products of sums: its bound has |G| |w| |G'| and |B'| |x| |B| in place of the magnitudes of
@@ -193,42 +223,36 @@ inline bool may_nest_winograd(const check::Case& c, const Request& r, const Case
 // with 2, by 4 u. An underflow is lost once per addition. Activations and rounding are as for the other rows.
 inline void case_tolerances(const check::Case& c, const std::vector<check::HostTensor>& in, std::string_view variant,
                             std::vector<check::Expected>& expected) {
-  if (!variant.starts_with("winograd") && variant != "channels_last") return;
+  const std::string_view rows[] = {"winograd", "channels_last", "each_gradient", "flipped"};
+  if (std::find(std::begin(rows), std::end(rows), variant) == std::end(rows)) return;
   const Request r = *request_of(c.op, c.operator_options());
   const CaseShapes shapes = *case_shapes(c, r);
-  if (variant == "channels_last" && !may_nest_winograd(c, r, shapes)) return;
-  const Stored xs(r, shapes.x), ws(r, shapes.w), ys(r, shapes.y);
-  const auto x = [&](std::int64_t n, std::int64_t ch, std::int64_t i, std::int64_t j) {
-    const bool inside = i >= 0 && i < xs.h && j >= 0 && j < xs.w;
-    return inside ? std::fabs(in[0].values[xs.at(n, ch, i, j)]) : 0;
-  };
-  const auto w = [&](std::int64_t k, std::int64_t ch, int a, int b) {
-    return std::fabs(in[1].values[ws.at(k, ch, a, b)]);
-  };
+  if (!may_be_winograds(c, r, shapes, variant)) return;
+  const WinogradsProblem p = winograds_problem(r, shapes, in);
   const double u = static_cast<double>(check::roundoff(f32)), least = 0x1p-149;
   constexpr int one[] = {0, 1, 2, 1}, other[] = {2, 2, 1, 3};  // inputs of row e of B'
-  for (std::int64_t n = 0; n < xs.n; ++n)
-    for (std::int64_t k = 0; k < ws.n; ++k)
-      for (std::int64_t i = 0; i < ys.h; ++i)
-        for (std::int64_t j = 0; j < ys.w; ++j) {
+  for (std::int64_t n = 0; n < p.n; ++n)
+    for (std::int64_t k = 0; k < p.k; ++k)
+      for (std::int64_t i = 0; i < p.rows; ++i)
+        for (std::int64_t j = 0; j < p.columns; ++j) {
           double size = 0, lost = 0;
-          const std::int64_t top = i / 2 * 2 - r.geometry.pad.top, left = j / 2 * 2 - r.geometry.pad.left;
-          for (std::int64_t ch = 0; ch < xs.c; ++ch)
+          const std::int64_t top = i / 2 * 2 - p.top, left = j / 2 * 2 - p.left;
+          for (std::int64_t ch = 0; ch < p.c; ++ch)
             for (int e = static_cast<int>(i % 2); e < 3 + i % 2; ++e)
               for (int f = static_cast<int>(j % 2); f < 3 + j % 2; ++f) {
-                const auto of_x = [&](int a, int b) { return x(n, ch, top + a, left + b); };
+                const auto of_x = [&](int a, int b) { return p.x(n, ch, top + a, left + b); };
                 const double inputs =
                     of_x(one[e], one[f]) + of_x(other[e], one[f]) + of_x(one[e], other[f]) + of_x(other[e], other[f]);
                 double filter = 0;
                 for (int a = e == 3 ? 2 : 0; a < (e == 0 ? 1 : 3); ++a)
                   for (int b = f == 3 ? 2 : 0; b < (f == 0 ? 1 : 3); ++b)
-                    filter += w(k, ch, a, b) * (e == 1 || e == 2 ? 0.5 : 1) * (f == 1 || f == 2 ? 0.5 : 1);
+                    filter += p.w(k, ch, a, b) * (e == 1 || e == 2 ? 0.5 : 1) * (f == 1 || f == 2 ? 0.5 : 1);
                 size += inputs * filter;
                 lost += 4 * (inputs + filter + 2) * least;
               }
           const double by = static_cast<double>(check::activation_slope(name(r.epilogue.activation))) *
-                            ((static_cast<double>(xs.c) + 12) * u * size + lost);
-          double& tolerance = expected[0].tolerance[ys.at(n, k, i, j)];
+                            ((static_cast<double>(p.c) + 12) * u * size + lost);
+          double& tolerance = expected[0].tolerance[p.result.at(n, k, i, j)];
           if (tolerance > 0 && std::isfinite(by)) tolerance += by;  // a tile with infinities is computed by definition
         }
 }

@@ -80,9 +80,11 @@ inline bool is_suitable(const ConvProblem& p, const Layout& t, bool as_matrix) {
     if (!is_regular(t.shape[axis], t.stride[axis], p.dtype)) return false;
   return true;
 }
-// Whether filters that are not padded can stay. Groups' filters may lie in any way, and gradients ask for little.
+// Whether filters that are not padded can stay. Gradients ask for little, and depthwise filters may lie in any way; the
+// rows for other groups on tensor cores read pieces of a group's channels.
 inline bool are_filters_suitable(const ConvProblem& p) {
-  if (p.geometry.groups > 1 || p.backward) return p.alignment >= 16;
+  if (p.backward || (p.geometry.groups > 1 && channels_of_group(p) == 1)) return p.alignment >= 16;
+  if (p.geometry.groups > 1) return p.alignment >= 16 && p.w.stride[1] == 1;
   return are_filters_regular(p);
 }
 

@@ -11,14 +11,18 @@ inline constexpr int depthwise_most_stride = 2;  // strides 1 to 2 are instantia
 
 namespace depthwise {
 
-inline std::string fits(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
-  const Config& c = row.config;
-  const ConvProblem& p = s.problem;
+// For rows whose filters are of Config::size.
+inline std::string refuse_filters(const Config& c, const ConvProblem& p) {
   const ConvGeometry& g = p.geometry;
   if (p.w.shape[2] != c.size || p.w.shape[3] != c.size)
     return "filters are not " + std::to_string(c.size) + "x" + std::to_string(c.size);
   if (g.stride.h != g.stride.w || g.stride.w > depthwise_most_stride || g.dilation != ConvPair{})
     return "strides are not both 1 or both 2, or there is a dilation";
+  return {};
+}
+
+inline std::string fits(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
+  if (std::string why = refuse_filters(row.config, s.problem); !why.empty()) return why;
   return grouped::fits(row, s, device);
 }
 
@@ -31,8 +35,8 @@ inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const D
   const double vector = grouped_vector(size_of(p.dtype)), upcast = size_of(p.dtype) == 2 ? vector : 0;
   const double inputs = real(depthwise_inputs(c.rows, c.size, static_cast<int>(p.geometry.stride.w))) * c.size / c.rows;
   const double instructions = vector * real(taps_of(p)) * (1 + 0.25 / c.rows) + inputs * (6 + upcast) + 30;
-  k.clocks = warps_of_outputs(p) / vector * instructions / 4;
-  k.block_us = start_us;
+  k.clocks = grouped::waits * warps_of_outputs(p) / vector * instructions / 4;
+  k.block_us = start_us + grouped::row_us * c.size;
   return k;
 }
 

@@ -4,17 +4,22 @@
 #include <ridge/conv/coarse.hpp>
 #include <ridge/conv/depthwise.hpp>
 #include <ridge/conv/depthwise_gradient.hpp>
+#include <ridge/conv/depthwise_rows.hpp>
 #include <ridge/conv/direct.hpp>
 #include <ridge/conv/each_gradient.hpp>
+#include <ridge/conv/flipped.hpp>
 #include <ridge/conv/grouped.hpp>
 #include <ridge/conv/halo.hpp>
 #include <ridge/conv/implicit.hpp>
 #include <ridge/conv/naive.hpp>
 #include <ridge/conv/product.hpp>
+#include <ridge/conv/sm80_filter_gradient.hpp>
+#include <ridge/conv/sm80_grouped.hpp>
 #include <ridge/conv/sm90_fma.hpp>
 #include <ridge/conv/sm90_shuffle.hpp>
 #include <ridge/conv/sm90_stem.hpp>
 #include <ridge/conv/sm90_wgmma.hpp>
+#include <ridge/conv/windows.hpp>
 #include <ridge/conv/winograd.hpp>
 
 #include <iterator>
@@ -22,9 +27,27 @@
 namespace ridge::conv_detail {
 
 inline constexpr const Family* families[] = {
-    &naive::family,    &product::family,  &conversion::family, &each_gradient::family, &coarse::family,
-    &halo::family,     &direct::family,   &grouped::family,    &depthwise::family,     &depthwise_gradient::family,
-    &implicit::family, &winograd::family, &fma::family,        &wgmma::family,         &stem::family,
+    &naive::family,
+    &product::family,
+    &conversion::family,
+    &each_gradient::family,
+    &flipped::family,
+    &windows::family,
+    &coarse::family,
+    &halo::family,
+    &direct::family,
+    &grouped::family,
+    &grouped_mma::family,
+    &grouped_mma::family,
+    &few_gradient::family,
+    &depthwise::family,
+    &depthwise_rows::family,
+    &depthwise_gradient::family,
+    &implicit::family,
+    &winograd::family,
+    &fma::family,
+    &wgmma::family,
+    &stem::family,
     &shuffle::family,
 };
 static_assert(std::size(families) == algorithm_count);
@@ -34,8 +57,9 @@ inline const Family& family_of(const Variant& row) { return *families[static_cas
 constexpr bool has_gradients(const Config& c) {
   return c.algorithm == Algorithm::naive || c.algorithm == Algorithm::implicit || c.algorithm == Algorithm::shuffle ||
          c.algorithm == Algorithm::product || c.algorithm == Algorithm::channels_last ||
-         c.algorithm == Algorithm::each_gradient || c.algorithm == Algorithm::depthwise_gradient ||
-         (c.algorithm == Algorithm::wgmma && wgmma::has_gradient(c));
+         c.algorithm == Algorithm::each_gradient || c.algorithm == Algorithm::flipped ||
+         c.algorithm == Algorithm::windows || c.algorithm == Algorithm::few_gradient ||
+         c.algorithm == Algorithm::depthwise_gradient || (c.algorithm == Algorithm::wgmma && wgmma::has_gradient(c));
 }
 
 // How a row's family does split-K; null: it does not.
@@ -60,6 +84,8 @@ inline std::size_t workspace_of(const ConvPlan& plan) {
     case Algorithm::product: return product::workspace_of(plan.products);
     case Algorithm::channels_last: return conversion::workspace_of(plan.problem, plan.nested[0]);
     case Algorithm::each_gradient: return each_gradient::workspace_of(plan.nested);
+    case Algorithm::flipped: return flipped::workspace_of(plan.problem, plan.nested);
+    case Algorithm::windows: return windows::workspace_of(plan.problem, plan.nested[0]);
     default: return family_of(row).footprint(row, {plan.problem, plan.split}, plan.device).workspace;
   }
 }

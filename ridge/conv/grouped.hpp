@@ -94,6 +94,11 @@ inline Footprint footprint(const Variant& row, const SplitProblem& s, const Devi
           .smem = static_cast<int>(grouped_smem_bytes(c, p))};
 }
 
+// A strip's rows of loads wait for memory, one after the other, with few warps to multiply meanwhile: a factor of the
+// clocks counted, and of a block for each row of filters. H200, depthwise filters of 3x3 to 7x7 in
+// bench/results/h200/conv2d_rows.json, and the rows of this family in conv2d_kernels.json.
+inline constexpr double waits = 2, row_us = 1;
+
 inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
   const Config& c = row.config;
   const ConvProblem& p = s.problem;
@@ -102,8 +107,9 @@ inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const D
   // Per tap and vector: the address, the upcast and the products; filters are read once for all outputs.
   const double vector = grouped_vector(size_of(p.dtype)), groups = c.filters;
   const double vectors = warps_of_outputs(p) / vector * real(taps_of(p));
-  k.clocks = vectors / 4 * (12 + vector * (groups + 1) + vector * groups / c.rows) + warps_of_outputs(p) / vector * 30;
-  k.block_us = start_us;
+  k.clocks = waits * (vectors / 4 * (12 + vector * (groups + 1) + vector * groups / c.rows) +
+                      warps_of_outputs(p) / vector * 30);
+  k.block_us = start_us + row_us * real(p.w.shape[2]);
   return k;
 }
 

@@ -25,6 +25,10 @@ template <class Backend> Status launch_bf16(const Arguments&);
 // The row that the plan chose, of any type and on any device (plan.cpp): for a row that runs by a nested plan.
 Status launch_plan(const Arguments&);
 
+// CUDA only: rows by mma.sync (sm80_grouped.hpp).
+Status launch_mma_f16(const Arguments&);
+Status launch_mma_bf16(const Arguments&);
+
 // CUDA only: rows of Algorithm::fma, and those for tensor cores.
 Status launch_fma(const Arguments&);
 Status launch_wgmma_tf32(const Arguments&);

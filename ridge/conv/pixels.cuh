@@ -108,7 +108,16 @@ __global__ void __launch_bounds__(Policy::config.threads)
   const std::int64_t filter =
       static_cast<std::int64_t>(quotient(static_cast<std::uint64_t>(at), static_cast<std::uint64_t>(columns)));
   float sum = 0;
-  for (int part = 0; part < parts; ++part) sum += partial[part * filters * columns + at];
+  constexpr int batch = 16;  // so many parts are on their way together
+  RIDGE_KEEP_LOOP
+  for (int first = 0; first < parts; first += batch) {
+    float of_parts[batch];
+    RIDGE_UNROLL_ON_GPU
+    for (int e = 0; e < batch; ++e)
+      of_parts[e] = first + e < parts ? partial[(first + e) * filters * columns + at] : -0.0f;  // changes no sum
+    RIDGE_UNROLL_ON_GPU
+    for (int e = 0; e < batch; ++e) sum += of_parts[e];
+  }
   const Index index = taps.at<ChannelsLast>(static_cast<unsigned>(at - filter * columns));
   dw[filter * filter_stride + index.dense] = T(sum);
 }

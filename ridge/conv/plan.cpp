@@ -117,6 +117,8 @@ Result<ConvPlan> plan_conv2d(const ConvProblem& p, const DeviceInfo& device, con
       plan.nested.push_back(conversion::plan_of(conversion::conversion_of(p).problem, device));
       break;
     case Algorithm::each_gradient: plan.nested = each_gradient::plans_of(p, device); break;
+    case Algorithm::flipped: plan.nested = flipped::plans_of(p, device); break;
+    case Algorithm::windows: plan.nested.push_back(windows::plan_of(p, device)); break;
     default: break;
   }
   take_slices(plan, split_of(row, p, device));
@@ -134,6 +136,8 @@ Explanation ConvPlan::explain() const {
     case Algorithm::product: product::account(e, *this); break;
     case Algorithm::channels_last: conversion::account(e, *this); break;
     case Algorithm::each_gradient: each_gradient::account(e, *this); break;
+    case Algorithm::flipped: flipped::account(e, *this); break;
+    case Algorithm::windows: windows::account(e, *this); break;
     default: roofline::account(e, family_of(row).model(row, {problem, split}, device), device);
   }
   (void)choose(problem, device, {}, &e.candidates);

@@ -64,6 +64,54 @@ struct FilterGradientLoader {
   }
 };
 
+// A: rows are pixels of all phases of the stride, each phase's `padded` rows apart, a multiple of a tile's. The walk is
+// that of the phases' first pixels; where a phase's taps begin further on, they are offsets.
+struct PhasesLoader : ImageLoader {
+  Divider padded, across;  // rows of a phase; phases side by side
+  AlikePhases phases;
+
+  __device__ __forceinline__ Place at(const gemm_kernels::WgmmaTile& tile) const {
+    unsigned pixel = static_cast<unsigned>(tile.row), b = padded.divide(pixel);
+    const unsigned a = across.divide(b);
+    gemm_kernels::WgmmaTile of_phase = tile;
+    of_phase.row = static_cast<int>(pixel);
+    Place to = ImageLoader::at(of_phase);
+    to.tap += phases.tap[0][a] + phases.tap[1][b];
+    to.offset_h = phases.offset[0][a];
+    to.offset_w = to.first_offset_w = phases.offset[1][b];
+    return to;
+  }
+};
+
+// Stores vectors of dx's channels where a phase of the stride has them, or several phases, each `padded_rows` rows of
+// the product apart. The epilogue is gemm's. Preconditions: those of ShuffledVectors.
+template <class T> struct PhaseVectors {
+  static constexpr bool stores_alone = true, stores_rows = true;
+
+  Divider columns, rows;   // of a phase's plane
+  Divider padded, across;  // rows of a phase; phases side by side
+  int pixels, padded_rows;
+  Windows<T> y;
+  Windows<const T> residual;
+
+  template <class Tensor> __device__ __forceinline__ std::int64_t row(const Tensor& of, unsigned at) const {
+    unsigned j = at, b = padded.divide(j), i = columns.divide(j);
+    const unsigned a = across.divide(b), n = rows.divide(i);
+    return n * of.n + i * of.i + j * of.j + a * of.a + b * of.b;
+  }
+  template <class Tensor> __device__ __forceinline__ std::int64_t column(const Tensor&, unsigned at) const {
+    return at;
+  }
+  __device__ __forceinline__ unsigned bias_column(unsigned col) const { return col; }
+  // The rows of a tile are of one phase.
+  template <int N>
+  __device__ __forceinline__ VectorRows<T, N, PhaseVectors> rows_at(unsigned char* staging, int row, int col, int m,
+                                                                    int n) const {
+    const int first = static_cast<int>(padded(static_cast<unsigned>(row))) * padded_rows;
+    return {*this, staging, row, col, ::min(m, first + pixels), n};
+  }
+};
+
 // Stores the sums of one part to [part][filters][taps][channels]. Precondition: channels are whole vectors.
 struct FilterGradientPartial {
   static constexpr bool stores_alone = true;
@@ -122,6 +170,60 @@ template <class T> [[nodiscard]] static Status launch_transposed_filters(const A
   return simt::launch(at, copy_images<T>, copies);
 }
 
+// The problem of one phase of the stride: it gathers from dy, with a filter for each channel of x.
+static inline ConvProblem problem_of_phase(const ConvProblem& p, const AxisMap& h, const AxisMap& w) {
+  ConvProblem q = p;
+  q.x = p.y;
+  q.w.shape[0] = p.w.shape[1];
+  q.y = *p.dx;
+  q.y.shape[2] = h.outputs;
+  q.y.shape[3] = w.outputs;
+  q.y.stride[2] *= h.output_pitch;
+  q.y.stride[3] *= w.output_pitch;
+  return q;
+}
+
+// The store of `phases` phases of the stride, of q's pixels each, which begin with that of h and w.
+template <class T>
+static PhaseVectors<T> phase_vectors(const Arguments& args, const ConvProblem& q, const AxisMap& h, const AxisMap& w,
+                                     std::int64_t padded_rows, int phases_across) {
+  const ConvProblem& p = args.plan.problem;
+  const auto first = [&](const Layout& t) { return h.first_output * t.stride[2] + w.first_output * t.stride[3]; };
+  PhaseVectors<T> to{.columns = Divider(q.y.shape[3]),
+                     .rows = Divider(q.y.shape[2]),
+                     .padded = Divider(padded_rows),
+                     .across = Divider(phases_across),
+                     .pixels = whole(pixels_of(q)),
+                     .padded_rows = whole(padded_rows),
+                     .y = windows_of(p, *p.dx, static_cast<T*>(args.dx) + first(*p.dx)),
+                     .residual = {}};
+  if (p.residual) to.residual = windows_of(p, *p.residual, static_cast<const T*>(args.residual) + first(*p.residual));
+  return to;
+}
+
+// dx for all phases of the stride in one launch. Preconditions: they are alike; has_vectors_of_dx().
+template <class Policy, class T>
+[[nodiscard]] static Status launch_alike_phases(const Arguments& args, const AlikePhases& phases) {
+  namespace gemm = gemm_kernels;
+  using K = gemm::WgmmaKernel<Policy, T, gemm::Major::k, gemm::Major::k>;
+  const ConvProblem& p = args.plan.problem;
+  const auto [h, w] = phases.least;
+  const Gathering g = gradient_gathering(p, h, w);
+  const ConvProblem q = problem_of_phase(p, h, w);
+  const std::int64_t padded_rows = padded_pixels_of_phase(K::c, pixels_of(q)), channels = p.w.shape[1];
+  PhasesLoader loader;
+  RIDGE_TRY(make_loader(loader, q, g, args.dy, args.workspace, q.dtype, K::c.bm, K::box_b, K::c.line));
+  loader.padded = Divider(padded_rows);
+  loader.across = Divider(phases.phases[1]);
+  loader.phases = phases;
+  // Phases are in the order of dx's elements.
+  const AxisMap first_h = axis_h(p).gradient(0), first_w = axis_w(p).gradient(0);
+  const auto output = phase_vectors<T>(args, q, first_h, first_w, padded_rows, phases.phases[1]);
+  return gemm::launch_wgmma<Policy, T, gemm::Major::k, gemm::Major::k>(
+      loader, gemm::WgmmaOutput{}, {padded_rows * phases.phases[0] * phases.phases[1], channels, 0, 1},
+      whole(g.steps(K::c.bk)), column_epilogue(args), output, args.plan.device.sms, args.stream);
+}
+
 // dx for one phase of the stride, with the epilogue of a transposed convolution, by gemm's kernel. Precondition: the
 // phase has elements.
 template <class Policy, class T>
@@ -131,21 +233,19 @@ template <class Policy, class T>
   const ConvProblem& p = args.plan.problem;
   const std::int64_t channels = p.w.shape[1];
   const Gathering g = gradient_gathering(p, h, w);
-  ConvProblem q = p;  // of this phase: gathers from dy, with a filter for each channel of x
-  q.x = p.y;
-  q.w.shape[0] = channels;
+  const ConvProblem q = problem_of_phase(p, h, w);
   const Layout& dx = *p.dx;
-  q.y = dx;
-  q.y.shape[2] = h.outputs;
-  q.y.shape[3] = w.outputs;
-  q.y.stride[2] *= h.output_pitch;
-  q.y.stride[3] *= w.output_pitch;
   ImageLoader loader;
   RIDGE_TRY(make_loader(loader, q, g, args.dy, args.workspace, q.dtype, K::c.bm, K::box_b, K::c.line));
   T* to = static_cast<T*>(args.dx) + h.first_output * dx.stride[2] + w.first_output * dx.stride[3];
   const auto output =
       output_of<T, true>(epilogue_of<T>(args, h, w), pixels_of(h, w, p.y, q.y), h, w, to, q.y, channels);
   const bool whole_image = p.geometry.stride.h * p.geometry.stride.w == 1;
+  if (!whole_image && has_vectors_of_dx(p))
+    return gemm::launch_wgmma<Policy, T, gemm::Major::k, gemm::Major::k>(
+        loader, gemm::WgmmaOutput{}, {pixels_of(q), channels, 0, 1}, whole(g.steps(K::c.bk)), column_epilogue(args),
+        phase_vectors<T>(args, q, h, w, padded_pixels_of_phase(K::c, pixels_of(q)), 1), args.plan.device.sms,
+        args.stream);
   const PixelOutput out = whole_image ? pixel_output<T>(K::c, args, to, q.y) : PixelOutput{};
   return gemm::launch_wgmma<Policy, T, gemm::Major::k, gemm::Major::k>(
       loader, out.store, {pixels_of(q), channels, 0, 1}, whole(g.steps(K::c.bk)), out.epilogue, output,
@@ -154,6 +254,8 @@ template <class Policy, class T>
 
 template <class Policy, class T> [[nodiscard]] static Status launch_input_gradient(const Arguments& args) {
   RIDGE_TRY(launch_transposed_filters<T>(args));
+  if (const AlikePhases phases = alike_phases(args.plan.problem); phases.exist && has_vectors_of_dx(args.plan.problem))
+    return launch_alike_phases<Policy, T>(args, phases);
   const Axis axis_of_h = axis_h(args.plan.problem), axis_of_w = axis_w(args.plan.problem);
   for (std::int64_t i = 0; i < axis_of_h.stride; ++i)
     for (std::int64_t j = 0; j < axis_of_w.stride; ++j) {

@@ -72,6 +72,56 @@ constexpr Gathering gradient_gathering(const ConvProblem& p, const AxisMap& h, c
   return g;
 }
 
+// Phases of the stride that are alike: as many elements of dx along each axis in all of them, which meet as many taps.
+// They are one launch, by the walk of the first of them along each axis, `least`; the others' taps begin `offset`
+// pixels further.
+inline constexpr int most_alike = 8;  // along an axis
+struct AlikePhases {
+  bool exist = false;
+  int phases[2] = {1, 1};                                   // along h and w
+  int offset[2][most_alike] = {}, tap[2][most_alike] = {};  // tap: added to the walk's first, in the filters' order
+  AxisMap least[2] = {};
+};
+constexpr AlikePhases alike_phases(const ConvProblem& p) {
+  AlikePhases all;
+  const Axis axes[2] = {axis_h(p), axis_w(p)};
+  const auto first = [](const AxisMap& m) { return m.shift + m.step * (m.taps - 1); };
+  for (int axis = 0; axis < 2; ++axis) {
+    const Axis& a = axes[axis];
+    if (a.stride > most_alike || a.inputs % a.stride != 0) return all;
+    all.phases[axis] = static_cast<int>(a.stride);
+    AxisMap& least = all.least[axis] = a.gradient(0);
+    for (std::int64_t phase = 1; phase < a.stride; ++phase)
+      if (const AxisMap m = a.gradient(phase); first(m) < first(least)) least = m;
+    for (int phase = 0; phase < all.phases[axis]; ++phase) {
+      const AxisMap m = a.gradient(phase);
+      if (m.taps == 0 || m.taps != least.taps) return all;
+      all.offset[axis][phase] = static_cast<int>(first(m) - first(least));
+      all.tap[axis][phase] = static_cast<int>((m.first_tap - least.first_tap) * (axis == 0 ? p.w.shape[3] : 1));
+    }
+    const std::int64_t furthest = *std::max_element(all.offset[axis], all.offset[axis] + all.phases[axis]);
+    if (furthest - (least.taps - 1) * least.step > tile::sm90::most_image_tap) return all;
+  }
+  all.exist = all.phases[0] * all.phases[1] > 1;
+  return all;
+}
+
+// Whether dx, and what is added to it, can be stored by vectors of channels.
+constexpr bool has_vectors_of_dx(const ConvProblem& p) {
+  if (p.alignment < 16 || p.w.shape[1] % vector_elements(p.dtype) != 0) return false;
+  for (const Layout* t : {&*p.dx, p.residual ? &*p.residual : nullptr}) {
+    if (t && t->stride[1] != 1) return false;
+    for (const int axis : {0, 2, 3})
+      if (t && !is_regular(t->shape[axis], t->stride[axis], p.dtype)) return false;
+  }
+  return true;
+}
+
+// Rows of the product that a phase has in a launch of several: whole tiles, of a cluster's blocks.
+constexpr std::int64_t padded_pixels_of_phase(const gemm_kernels::Config& tile, std::int64_t pixels) {
+  return ceil_div(pixels, tile.bm * tile.cluster) * tile.bm * tile.cluster;
+}
+
 // Bytes of the filters' copy, for dx; partial sums of dw follow it.
 inline std::int64_t transposed_filter_bytes(const ConvProblem& p) {
   if (!has_dx(p)) return 0;
@@ -103,6 +153,11 @@ inline std::string refuse_gradients(const ConvProblem& p, const DeviceInfo& devi
   return has_dw(p) ? roofline::refuse_smem(gemm_kernels::wgmma_smem_bytes(filter_gradient_tile()), device) : "";
 }
 
+// Launches of so many phases of the stride.
+constexpr int launches_of_dx(const ConvProblem& p, int phases) {
+  return has_vectors_of_dx(p) && alike_phases(p).exist ? 1 : phases;
+}
+
 // Clocks of the gradients that are asked for, summed over blocks: dx of all phases, by tiles of `of_x`, and dw.
 inline double gradient_clocks(const gemm_kernels::Config& of_x, const SplitProblem& s, const DeviceInfo& device) {
   constexpr gemm_kernels::Config of_w = filter_gradient_tile();
@@ -116,12 +171,17 @@ inline double gradient_clocks(const gemm_kernels::Config& of_x, const SplitProbl
   const std::int64_t channels = p.w.shape[1], filters = p.w.shape[0], split = s.split;
   const std::int64_t phases = p.geometry.stride.h * p.geometry.stride.w;
   const std::int64_t pixels = p.x.shape[0] * p.x.shape[2] * p.x.shape[3] / phases;
-  const std::int64_t tiles_x = ceil_div(pixels, of_x.bm * of_x.cluster) * of_x.cluster * ceil_div(channels, of_x.bn);
+  const bool by_vectors = has_dx(p) && has_vectors_of_dx(p);
+  const std::int64_t launches = has_dx(p) ? launches_of_dx(p, static_cast<int>(phases)) : 1;
+  const std::int64_t tiles_x =
+      phases / launches * ceil_div(pixels, of_x.bm * of_x.cluster) * of_x.cluster * ceil_div(channels, of_x.bn);
   const double steps_x = std::max(1.0, real(taps_of(p)) / real(phases)) * real(ceil_div(filters, of_x.bk));
-  const double stores = phases > 1 ? 4 : 1;  // by threads, to strided elements
+  // By threads, to strided vectors or to strided elements. Those of vectors are not fitted.
+  const double stores = phases == 1 ? 1 : by_vectors ? 1.5 : 4;
   const std::int64_t tiles_w = ceil_div(filters, of_w.bm) * ceil_div(filter_gradient_columns(p), of_w.bn) * split;
   const double steps_w = real(ceil_div(ceil_div(pixels_of(p), gradient_group), split));
-  const double clocks_x = real(phases * ceil_div(tiles_x, sms)) * (steps_x * step_clocks(of_x) + stores * tile_clocks);
+  const double clocks_x =
+      real(launches * ceil_div(tiles_x, sms)) * (steps_x * step_clocks(of_x) + stores * tile_clocks);
   const double clocks_w = real(ceil_div(tiles_w, sms)) * (steps_w * step_clocks(of_w) + 2 * tile_clocks);
   return (real(has_dx(p)) * clocks_x + real(has_dw(p)) * clocks_w) * sms;
 }

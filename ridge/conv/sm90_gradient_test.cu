@@ -198,6 +198,52 @@ TEST(ConvTransposeOnHopper, StridesAndOutputPadding) {
   check_transposed<wgmma_256, half>(
       {.about = "stride 1", .n = 2, .c = 72, .h = 9, .w = 8, .k = 264, .geometry = padded(1)});
 }
+TEST(ConvTransposeOnHopper, PhasesThatAreAlikeAreOneLaunch) {
+  // 198 pixels a phase: two tiles, of which the second is not full.
+  Case t{.about = "4x4", .n = 2, .c = 72, .h = 9, .w = 11, .k = 72, .r = 4, .s = 4, .geometry = stride_of(2, 1)};
+  check_transposed<wgmma_64, half>(t);
+  t.residual = t.bias = true;
+  t.epilogue.activation = Activation::relu;
+  check_transposed<wgmma_128, bfloat16>(t);
+  t.k = 264, t.c = 8;
+  t.epilogue.residual_first = true;
+  check_transposed<wgmma_192, half>(t);
+  check_transposed<wgmma_256, half>(t);
+  t = {.about = "gaps of vectors",
+       .n = 2,
+       .c = 16,
+       .h = 5,
+       .w = 6,
+       .k = 40,
+       .r = 2,
+       .s = 4,
+       .y_gap = 8,
+       .residual_gap = 16};
+  t.geometry = {.stride = {2, 2}, .pad = {0, 1, 0, 1}, .layout = ConvLayout::nhwc};
+  t.residual = true;
+  check_transposed<wgmma_128_ping_pong, half>(t);
+  t.about = "pixels start anywhere", t.y_gap = 3;
+  check_transposed<wgmma_128_ping_pong, half>(t);
+  check_transposed<wgmma_64, half>({.about = "8 phases",
+                                    .c = 24,
+                                    .h = 1,
+                                    .w = 13,
+                                    .k = 16,
+                                    .r = 1,
+                                    .s = 16,
+                                    .geometry = {.stride = {1, 8}, .pad = {0, 4, 0, 4}, .layout = ConvLayout::nhwc}});
+  check_gradient<wgmma_64, half>({.about = "dx of even windows",
+                                  .n = 2,
+                                  .c = 16,
+                                  .h = 10,
+                                  .w = 12,
+                                  .k = 24,
+                                  .r = 4,
+                                  .s = 2,
+                                  .geometry = stride_of(2, 1),
+                                  .special_values = true},
+                                 2);
+}
 TEST(ConvTransposeOnHopper, WindowsSideBySideAreShuffled) {
   const ConvGeometry two = stride_of(2, 0);
   check_transposed<shuffle_128, half>(

@@ -25,6 +25,7 @@ struct ImageLoader {
     int filter;                      // the tile's first
     int channel, tap;                // of the next step
     int offset_h = 0, offset_w = 0;  // of its tap
+    int first_offset_w = 0;          // of a row's first tap
     int left, rows_left;             // taps left in this row of taps, and rows left
     int first_channel;               // of each tap; past the last channel once no tap is left
   };
@@ -76,7 +77,7 @@ struct ImageLoader {
     if (--at.left > 0) return;
     at.left = taps_w;
     at.tap += taps.down;
-    at.offset_w = 0;
+    at.offset_w = at.first_offset_w;
     at.offset_h += tap_h;
     at.n += tap_n;
     if (--at.rows_left > 0) return;

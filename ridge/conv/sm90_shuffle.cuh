@@ -32,12 +32,6 @@ struct ShuffledPlaces {
   }
 };
 
-// y, or the residual, by vectors of channels: elements from image to image, from window to window, from tap to tap.
-template <class T> struct Windows {
-  T* data = nullptr;
-  std::int64_t n = 0, i = 0, j = 0, a = 0, b = 0;
-};
-
 // Stores vectors of 16 bytes. The epilogue is gemm's, whose bias has a column for each channel.
 // Preconditions: y's channels are contiguous whole vectors, aligned in y and in the residual.
 template <class T> struct ShuffledVectors : ShuffledPlaces {
@@ -90,22 +84,6 @@ template <class T> struct ShuffledElements : ShuffledPlaces {
 // ---- launch
 
 namespace shuffle {
-
-// Whether all pixels of a tensor like y start on 16 bytes, and have their channels next to each other.
-template <class T> static bool is_by_vectors(const Layout& t, const void* data) {
-  const auto starts = [&](int axis) { return is_regular(t.shape[axis], t.stride[axis], dtype_of<T>); };
-  return t.stride[1] == 1 && starts(0) && starts(2) && starts(3) &&
-         reinterpret_cast<std::uintptr_t>(data) % vector_bytes == 0;
-}
-
-template <class T> static Windows<T> windows_of(const ConvProblem& p, const Layout& t, T* data) {
-  return {.data = data,
-          .n = t.stride[0],
-          .i = p.geometry.stride.h * t.stride[2],
-          .j = p.geometry.stride.w * t.stride[3],
-          .a = t.stride[2],
-          .b = t.stride[3]};
-}
 
 template <class Policy, class T, class Output>
 [[nodiscard]] static Status launch_product(const Arguments& args, const gemm_kernels::ColumnEpilogue& by_columns,

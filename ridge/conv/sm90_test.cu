@@ -67,6 +67,10 @@ TEST(ConvOnHopper, TilesCrossRowsAndImages) {
   check<wgmma_256, bfloat16>(t);
 }
 TEST(ConvOnHopper, AroundTheTilesEdges) {
+  for (const std::int64_t k : {80, 96, 104, 200}) {
+    check<wgmma_96, half>({.about = "filters", .c = 80, .h = 9, .w = 16, .k = k, .geometry = padded(1)});
+    check<wgmma_96_thin, bfloat16>({.about = "filters", .c = 80, .h = 9, .w = 16, .k = k, .r = 1, .s = 1});
+  }
   for (const std::int64_t k : {152, 168, 328})  // all copies of a tile's columns, and a part of the next tile's
     check<wgmma_160, half>({.about = "filters", .h = 9, .w = 16, .k = k, .r = 1, .s = 1});
   for (const std::int64_t k : {184, 200, 392})

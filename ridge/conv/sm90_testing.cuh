@@ -1,4 +1,4 @@
-// What tests of Hopper's rows share. The rows run on the CPU runtime, which emulates TMA, mbarrier and wgmma, against
+// What tests of rows for tensor cores share. They run on the CPU runtime, which emulates their instructions, against
 // sums in double. Elements are small whole numbers, so that sums are exact and a result has one rounding.
 #pragma once
 #include <ridge/conv/oracle.hpp>
@@ -43,9 +43,9 @@ constexpr int first_of(Algorithm algorithm) {
 }
 constexpr int fma_64 = first_of(Algorithm::fma), fma_128 = fma_64 + 1, fma_256 = fma_64 + 2;
 constexpr int first_row = first_of(Algorithm::wgmma);
-constexpr int wgmma_64 = first_row, wgmma_64_thin = first_row + 1, wgmma_128 = first_row + 2,
-              wgmma_128_ping_pong = first_row + 3, wgmma_160 = first_row + 4, wgmma_192 = first_row + 5,
-              wgmma_256 = first_row + 6;
+constexpr int wgmma_64 = first_row, wgmma_64_thin = first_row + 1, wgmma_96 = first_row + 2,
+              wgmma_96_thin = first_row + 3, wgmma_128 = first_row + 4, wgmma_128_ping_pong = first_row + 5,
+              wgmma_160 = first_row + 6, wgmma_192 = first_row + 7, wgmma_256 = first_row + 8;
 
 constexpr int stem_7 = first_of(Algorithm::stem), shuffle_128 = first_of(Algorithm::shuffle);
 constexpr int tf32_64 = stem_7 + 1, tf32_128 = stem_7 + 2, tf32_256 = stem_7 + 3;
@@ -88,7 +88,7 @@ template <class T> ConvOracle oracle_of(const ConvProblem& p, const T* x, const 
                     .left = g.pad.left,
                     .dilation_h = g.dilation.h,
                     .dilation_w = g.dilation.w,
-                    .groups = 1,
+                    .groups = p.geometry.groups,
                     .x = reader(x, p.x),
                     .filter = reader(w, p.w),
                     .dy = {}};

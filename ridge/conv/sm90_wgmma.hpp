@@ -137,7 +137,8 @@ inline roofline::Kernel gradient_model(const Config& c, const SplitProblem& s, c
   roofline::Kernel k = kernel_of(gradient_footprint(c, s, device), p);
   k.clocks = gradient_clocks(wgmma_tile(c), s, device);
   k.block_us = start_us;
-  k.launches = (has_dx(p) ? static_cast<int>(p.geometry.stride.h * p.geometry.stride.w) + 1 : 0) + 2 * has_dw(p);
+  const int phases = static_cast<int>(p.geometry.stride.h * p.geometry.stride.w);
+  k.launches = (has_dx(p) ? launches_of_dx(p, phases) + 1 : 0) + 2 * has_dw(p);
   const double sums = has_dw(p) ? 4.0 * real(s.split) * real(p.w.count()) : 0;
   k.bytes_read += sums;
   k.bytes_written += sums;

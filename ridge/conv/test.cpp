@@ -93,7 +93,7 @@ TEST(ConvPlan, ManyChannelsAreAMatrixProduct) {
     EXPECT_EQ(chosen(ConvProblem::contiguous(dtype, padded_by(1), 64, 512, 28, 28, 512, 3, 3)),
               tensor ? "channels_last" : "winograd");
     EXPECT_EQ(chosen(ConvProblem::contiguous(dtype, padded_by(1), 32, 64, 56, 56, 64, 3, 3, true)).substr(0, 8),
-              tensor ? "channels" : "implicit");
+              tensor ? "channels" : "each_gra");
   }
   EXPECT_EQ(chosen(ConvProblem::contiguous(f32, padded_by(1), 32, 256, 14, 14, 256, 3, 3)), "winograd");
   EXPECT_EQ(chosen(ConvProblem::contiguous(f32, {}, 32, 1024, 14, 14, 256, 1, 1)), "product");
@@ -187,7 +187,7 @@ TEST(ConvPlan, TransposedOnesAreShuffledWhereWindowsLieSideBySide) {
   EXPECT_EQ(chosen(transposed(f16, last_by(14, 0), 8, 256, 14, 64, 14)), "shuffle_128");
   EXPECT_EQ(chosen(transposed(bf16, last_by(2, 1), 64, 512, 8, 256, 4)).substr(0, 6), "wgmma_");
   EXPECT_EQ(chosen(transposed(bf16, last_by(2, 1), 1, 64, 28, 64, 3, 1)).substr(0, 6), "wgmma_");
-  EXPECT_EQ(chosen(transposed(f32, last_by(2, 0), 1, 1024, 28, 512, 2)).substr(0, 8), "implicit");
+  EXPECT_EQ(chosen(transposed(f32, last_by(2, 0), 1, 1024, 28, 512, 2)), "flipped");
   const std::string but = "conv_transpose2d: variant is shuffle_128; it must be another one here: ";
   const auto why = [](const Result<ConvProblem>& p) { return chosen(p, "shuffle_128"); };
   EXPECT_EQ(why(transposed(bf16, last_by(2, 0), 1, 64, 28, 64, 3)), but + "windows do not lie side by side");
@@ -220,7 +220,8 @@ TEST(ConvPlan, RowsWithGradientsAreThoseThatTakeOne) {
                               : algorithm == Algorithm::product ? 1
                                                                 : 2);
     ASSERT_TRUE(p) << p.error().message();
-    if (algorithm == Algorithm::each_gradient) continue;  // of a convolution alone
+    const bool of_filters = algorithm == Algorithm::few_gradient || algorithm == Algorithm::windows;
+    if (of_filters || algorithm == Algorithm::each_gradient) continue;  // of a convolution alone
     const std::string why = conv_detail::family_of(row).fits(row, {*p}, *device_model("H200"));
     EXPECT_EQ(conv_detail::has_gradients(row.config), why.empty()) << row.name << ": " << why;
   }
@@ -241,16 +242,16 @@ TEST(ConvPlan, WhatIsNotChannelsLastIsCopied) {
                        std::int64_t k, std::int64_t r, bool backward) {
     return rows_of(ConvProblem::contiguous(dtype, g, n, c, h, h, k, r, r, backward));
   };
-  EXPECT_EQ(rows(bf16, geometry(1, 1, 96), 4, 96, 128, 96, 3, false), "channels_last: depthwise_3_last");
+  EXPECT_EQ(rows(bf16, geometry(1, 1, 96), 4, 96, 128, 96, 3, false), "channels_last: depthwise_3_rows");
   EXPECT_EQ(rows(bf16, geometry(1, 1, 96), 8, 96, 28, 96, 3, true), "channels_last: depthwise_3_gradient");
   EXPECT_EQ(rows(bf16, geometry(1, 1, 90), 8, 90, 28, 90, 3, true), "channels_last: depthwise_3_gradient");
-  EXPECT_EQ(rows(f16, geometry(1, 1, 32), 32, 128, 56, 128, 3, false), "channels_last: grouped_4_last");
+  EXPECT_EQ(rows(f16, geometry(1, 1, 32), 32, 128, 56, 128, 3, false), "channels_last: grouped_16");
   for (const auto& text :
        {rows(bf16, geometry(2, 1), 1, 288, 80, 328, 3, true), rows(bf16, geometry(2, 0), 24, 32, 112, 64, 2, true)})
     EXPECT_EQ(text.substr(0, 21), "channels_last: wgmma_");
   ConvGeometry last = geometry(1, 3);
   last.layout = ConvLayout::nhwc;
-  EXPECT_NE(rows(f16, last, 6, 3, 224, 64, 7, true).find("channels_last: wgmma_"), std::string::npos);
+  EXPECT_EQ(rows(f16, last, 6, 3, 224, 64, 7, true), "channels_last: each_gradient: flipped: few_16, few_gradient");
 }
 
 TEST(ConvPlan, CopiesAreOfWhatIsNotSuitable) {
@@ -277,7 +278,7 @@ TEST(ConvPlan, CopiesAreOfWhatIsNotSuitable) {
   EXPECT_EQ(bytes(misaligned), std::to_string(pixels * (64 + 32) + taps * 64 * 32));
   ConvGeometry groups = padded_by(1);
   groups.groups = 2;
-  EXPECT_EQ(bytes(problem(groups, 64, 32)), std::to_string(pixels * (64 + 32)));
+  EXPECT_EQ(bytes(problem(groups, 64, 32)), std::to_string(pixels * (64 + 32) + taps * 32 * 32));
   EXPECT_EQ(bytes(problem(groups, 60, 32)),
             but + "channels or filters of several groups are not whole pieces of 16 bytes");
   EXPECT_EQ(bytes(*ConvProblem::contiguous(f16, {}, 0, 4, 8, 8, 4, 3, 3)), but + "there are no products");
@@ -344,12 +345,57 @@ TEST(ConvPlan, PhasesOfAStrideAreLaunchesAndSoAreFew) {
 TEST(ConvPlan, AThreadForEachElementIsNotForLongSums) {
   ConvProblem filters = *ConvProblem::contiguous(f32, padded_by(1), 32, 1, 224, 224, 8, 3, 3, true);
   filters.dx.reset();
-  EXPECT_EQ(chosen(filters).substr(0, 8), "implicit");
+  EXPECT_EQ(rows_of(filters), "channels_last: windows: product");
   EXPECT_EQ(chosen(transposed(f32, last_by(1, 0), 1, 4096, 4, 8, 1)), "product");
   EXPECT_EQ(
       chosen(ConvProblem::contiguous(f32, {.stride = {2, 2}, .pad = {3, 3, 3, 3}}, 64, 3, 224, 224, 64, 7, 7, true))
           .substr(0, 8),
-      "implicit");
+      "each_gra");
+}
+
+TEST(ConvPlan, GroupsAndFewChannelsAreOnTensorCores) {
+  const auto groups_of = [](std::int64_t group, std::int64_t stride, bool backward) {
+    ConvGeometry g = last_by(stride, 1);
+    g.groups = 256 / group;
+    return rows_of(ConvProblem::contiguous(bf16, g, 16, 256, 28, 28, 256, 3, 3, backward));
+  };
+  for (const std::int64_t group : {2, 4, 8, 16}) EXPECT_EQ(groups_of(group, 1, false), "grouped_16");
+  EXPECT_EQ(groups_of(32, 2, false), "grouped_32");
+  EXPECT_EQ(groups_of(64, 1, false), "grouped_64");
+  EXPECT_EQ(groups_of(32, 1, true), "each_gradient: flipped: grouped_32, few_gradient");
+  EXPECT_EQ(groups_of(8, 2, true),
+            "each_gradient: flipped: grouped_16, grouped_16, grouped_16, grouped_16, few_gradient");
+  const auto why = [](DType dtype, std::int64_t c, std::int64_t k, std::int64_t groups, const char* variant) {
+    ConvGeometry g = last_by(1, 1);
+    g.groups = groups;
+    return rows_of(ConvProblem::contiguous(dtype, g, 2, c, 9, 9, k, 3, 3), variant);
+  };
+  const std::string but16 = "conv2d: variant is grouped_16; it must be another one here: ";
+  EXPECT_EQ(why(bf16, 64, 64, 1, "grouped_16"), but16 + "it is for groups of as many channels as filters");
+  EXPECT_EQ(why(bf16, 64, 128, 4, "grouped_16"), but16 + "it is for groups of as many channels as filters");
+  EXPECT_EQ(why(bf16, 96, 96, 8, "grouped_16"), but16 + "groups are not of 2, 4 or 8 channels, or 16 to 64 by eights");
+  EXPECT_EQ(why(bf16, 128, 128, 4, "grouped_16"), but16 + "groups, or several together, are not of 16 channels");
+  EXPECT_EQ(why(f32, 64, 64, 16, "grouped_16"), but16 + "it is for 16-bit types");
+  EXPECT_EQ(why(bf16, 72, 64, 1, "few_16"),
+            "conv2d: variant is few_16; it must be another one here: it is for at most 64 channels");
+}
+
+TEST(ConvPlan, GradientsOfFloatsAreForwardProblems) {
+  const auto p = [](std::int64_t stride, std::int64_t r, bool dx, bool dw) {
+    auto q = ConvProblem::contiguous(f32, last_by(stride, r / 2), 6, 192, 48, 28, 192, r, r, true);
+    if (!dx) q->dx.reset();
+    if (!dw) q->dw.reset();
+    return q;
+  };
+  EXPECT_EQ(rows_of(p(1, 3, true, false)), "flipped: winograd");
+  EXPECT_EQ(rows_of(p(1, 3, false, true)), "windows: product");
+  EXPECT_EQ(rows_of(p(2, 3, true, false)).substr(0, 9), "flipped: ");
+  const std::string but = "conv2d: variant is flipped; it must be another one here: ";
+  EXPECT_EQ(rows_of(p(2, 5, true, false), "flipped"), but + "a phase of 3x3 taps, which Winograd's row would take");
+  EXPECT_EQ(rows_of(p(4, 3, true, false), "flipped"), but + "more than four phases of the stride");
+  EXPECT_EQ(rows_of(p(1, 3, true, true), "flipped"),
+            but + "it is for transposed convolutions, and the gradient of x alone");
+  EXPECT_EQ(rows_of(p(2, 1, true, false), "flipped"), but + "filters of one tap are a matrix product either way");
 }
 
 TEST(ConvPlan, DepthwiseGradientsAreTheirOwnRows) {

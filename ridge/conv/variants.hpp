@@ -1,6 +1,7 @@
 // The table of the family's kernels, which all its operators share. The header beside each family's .cuh says what its
-// kernels need, take and cost: naive, coarse, halo, direct, grouped, depthwise, depthwise_gradient, implicit, winograd,
-// sm90_fma, sm90_wgmma, sm90_stem, sm90_shuffle; product, channels_last and each_gradient are rows that run by plans.
+// kernels need, take and cost: naive, coarse, halo, direct, grouped, sm80_grouped, depthwise, depthwise_rows,
+// depthwise_gradient, implicit, winograd, sm90_fma, sm90_wgmma, sm90_stem, sm90_shuffle; product, channels_last,
+// each_gradient, flipped and windows are rows that run by plans.
 #pragma once
 #include <ridge/conv/conv.hpp>
 #include <ridge/gemm/config.hpp>
@@ -15,11 +16,17 @@ enum class Algorithm : std::uint8_t {
   product,        // one tap: gemm's plans
   channels_last,  // copies to NHWC with whole vectors, and a plan for those
   each_gradient,  // dx and dw, by a plan each
+  flipped,        // dx: a convolution of dy for each phase of the stride, by a plan each
+  windows,        // dw: windows copied side by side, and a plan for filters of one tap
   coarse,         // 8 x 4 outputs per thread
   halo,           // the same, from a tile of inputs in shared memory, channel by channel
   direct,         // an image's tile in shared memory, a strip of outputs of several filters in each thread's registers
   grouped,        // groups of few channels, channels innermost: a thread has whole groups of neighbouring outputs
+  grouped_mma,    // groups of 2 to 64 channels on tensor cores (mma.sync): a tile of pixels in shared memory
+  few_channels,   // the same for one group of up to 64 channels
+  few_gradient,   // the gradient of the filters of both
   depthwise,  // the same for groups of one channel and filters of a fixed size: inputs are loaded once for all outputs
+  depthwise_rows,  // the same down the rows: each row of inputs is loaded once for all rows of outputs that it meets
   depthwise_gradient,  // its gradients, and its transposed convolution
   implicit,            // implicit GEMM: a matrix product with one operand gathered from the image
   winograd,            // 16 products of sums for 36, as matrix products between transforms
@@ -28,14 +35,19 @@ enum class Algorithm : std::uint8_t {
   stem,     // few channels on Hopper's tensor cores: threads read windows' rows from an image in shared memory
   shuffle,  // windows side by side, transposed: one product on Hopper's tensor cores, stored tap by tap
 };
-inline constexpr int algorithm_count = 16;
+inline constexpr int algorithm_count = 22;
+
+constexpr bool is_by_mma(Algorithm a) {
+  return a == Algorithm::grouped_mma || a == Algorithm::few_channels || a == Algorithm::few_gradient;
+}
 
 struct Config {
   Algorithm algorithm = Algorithm::naive;
   int threads = 256;
   int size = 0;     // direct, depthwise: rows and columns of a filter; stem: rows
   int filters = 1;  // direct: filters of a thread at a time; grouped: filters and channels of a group
-  int rows = 1;     // halo, direct: rows of a thread's outputs; grouped, depthwise: outputs side by side; fma: pixels
+  // halo, direct: rows of a thread's outputs; grouped, depthwise, depthwise_rows: outputs side by side; fma: pixels
+  int rows = 1;
   // implicit, winograd, fma, wgmma: filters and pixels of a block's tile (winograd: groups of 2 x 2 pixels); in the
   // filter gradient, filters and taps.
   int tile_filters = 128, tile_pixels = 128;
@@ -44,7 +56,9 @@ struct Config {
   // wgmma: warp roles, pipeline stages (halo: a channel each), and blocks that share their filters (gemm/config.hpp).
   gemm_kernels::Schedule schedule = gemm_kernels::Schedule::cooperative;
   int stages = 1, cluster = 1;
-  int step = 64;  // wgmma, fma: channels of a tap at a time, a line of shared memory; stem: elements of a window's row
+  // wgmma, fma: channels of a tap at a time, a line of shared memory; stem: elements of a window's row; grouped_mma:
+  // channels of a group, or of several together; few_channels: the most.
+  int step = 64;
   bool tf32 = false;  // wgmma: multiplies float32 as TF32, with 10 bits of fraction
   bool operator==(const Config&) const = default;
 };
@@ -62,6 +76,10 @@ inline constexpr Variant variants[] = {
     {"channels_last", "another layout, or few channels: copied to NHWC with whole vectors, run by a plan of its own, and copied back",
      {.algorithm = Algorithm::channels_last}},
     {"each_gradient", "both gradients, by a plan each", {.algorithm = Algorithm::each_gradient}},
+    {"flipped", "the gradient of x alone: a convolution of dy with taps in reverse order, by a plan of its own; one for each phase of the stride",
+     {.algorithm = Algorithm::flipped}},
+    {"windows", "the gradient of the filters alone: windows copied side by side, and a matrix product by a plan of its own",
+     {.algorithm = Algorithm::windows}},
     {"tile_8x4", "8 x 4 outputs per thread: a filter's element is read once for 32 products", {.algorithm = Algorithm::coarse, .threads = 128}, Role::fallback},
     {"halo_8x4", "their inputs, the halo around them included, in shared memory: a channel at a time, read once for all taps",
      {.algorithm = Algorithm::halo, .threads = 128, .rows = 4, .blocks_per_sm = 6}, Role::lesson},
@@ -83,8 +101,30 @@ inline constexpr Variant variants[] = {
      {.algorithm = Algorithm::depthwise, .size = 5, .rows = 4, .blocks_per_sm = 2}},
     {"depthwise_7_last", "and for 7 x 7",
      {.algorithm = Algorithm::depthwise, .threads = 128, .size = 7, .rows = 4, .blocks_per_sm = 3}},
+    {"depthwise_3_rows", "3 x 3 down the rows: two channels of four columns; a row of inputs is loaded once for all rows of outputs",
+     {.algorithm = Algorithm::depthwise_rows, .size = 3, .rows = 4, .blocks_per_sm = 3}},
+    {"depthwise_5_rows", "the same for 5 x 5",
+     {.algorithm = Algorithm::depthwise_rows, .threads = 128, .size = 5, .rows = 4, .blocks_per_sm = 4}},
+    {"depthwise_7_rows", "and for 7 x 7, with the filters in shared memory",
+     {.algorithm = Algorithm::depthwise_rows, .threads = 128, .size = 7, .rows = 4, .blocks_per_sm = 4}},
     {"grouped_4_last", "the same as depthwise_last for groups of four channels and four filters",
      {.algorithm = Algorithm::grouped, .filters = 4, .rows = 4, .blocks_per_sm = 2}},
+    {"grouped_16", "groups of up to 16 channels on tensor cores: 128 pixels with the inputs around them, and filters, in shared memory",
+     {.algorithm = Algorithm::grouped_mma, .tile_filters = 16, .blocks_per_sm = 3, .step = 16}},
+    {"grouped_32", "the same for groups of up to 32",
+     {.algorithm = Algorithm::grouped_mma, .tile_filters = 32, .blocks_per_sm = 3, .step = 32}},
+    {"grouped_48", "for groups of up to 48",
+     {.algorithm = Algorithm::grouped_mma, .tile_filters = 48, .blocks_per_sm = 3, .step = 48}},
+    {"grouped_64", "and for groups of up to 64",
+     {.algorithm = Algorithm::grouped_mma, .tile_filters = 64, .blocks_per_sm = 2, .step = 64}},
+    {"few_16", "up to 64 channels in one group, in the same way: 16 filters at a time",
+     {.algorithm = Algorithm::few_channels, .tile_filters = 16, .blocks_per_sm = 3}},
+    {"few_32", "32 filters at a time",
+     {.algorithm = Algorithm::few_channels, .tile_filters = 32, .blocks_per_sm = 3}},
+    {"few_64", "64 filters at a time",
+     {.algorithm = Algorithm::few_channels, .tile_filters = 64, .blocks_per_sm = 2}},
+    {"few_gradient", "the gradient of the filters of such groups, or of up to 64 channels: sums of all taps stay in registers",
+     {.algorithm = Algorithm::few_gradient, .blocks_per_sm = 2}},
     {"depthwise_3_gradient", "gradients of depthwise filters: dy's rows are loaded once for four elements of dx; a block has all taps' sums",
      {.algorithm = Algorithm::depthwise_gradient, .threads = 480, .size = 3, .rows = 4}},
     {"depthwise_5_gradient", "the same for 5 x 5",
@@ -107,6 +147,10 @@ inline constexpr Variant variants[] = {
      {.algorithm = Algorithm::wgmma, .threads = 384, .tile_filters = 64, .schedule = gemm_kernels::Schedule::ping_pong, .stages = 8}},
     {"wgmma_64_thin", "the same by 32 channels at a time, for windows of few channels",
      {.algorithm = Algorithm::wgmma, .threads = 384, .tile_filters = 64, .schedule = gemm_kernels::Schedule::ping_pong, .stages = 16, .step = 32}},
+    {"wgmma_96", "128 pixels and 96 filters: 80 and 96 of them fill a tile",
+     {.algorithm = Algorithm::wgmma, .threads = 384, .tile_filters = 96, .schedule = gemm_kernels::Schedule::ping_pong, .stages = 6}},
+    {"wgmma_96_thin", "the same by 32 channels at a time: 80 and 96 of them are three steps",
+     {.algorithm = Algorithm::wgmma, .threads = 384, .tile_filters = 96, .schedule = gemm_kernels::Schedule::ping_pong, .stages = 12, .step = 32}},
     {"wgmma_128", "128 pixels and 128 filters for two warpgroups: less to load, and one wave of more images",
      {.algorithm = Algorithm::wgmma, .threads = 384, .schedule = gemm_kernels::Schedule::cooperative, .stages = 6}},
     {"wgmma_128_ping_pong", "the warpgroups have such tiles of their own: one stores while the other multiplies",
