@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 from ridge.torch.fx import graph
 from ridge.torch.fx.graph import arguments, name, only_user, others, value
-from ridge.torch.fx.match import Match, Unfit, check_product
+from ridge.torch.fx.match import Match, Unfit, check_number, check_product
 
 _WIDEST = 512  # Ridge's heads
 
@@ -76,12 +76,16 @@ def _seen(mask, queries, keys, hides=False):
     if mask is None:
         return None, False, None
     known = mask.meta.setdefault("ridge_seen", {})
-    key = queries, keys, hides
+    key = str(queries), str(keys), hides
     if key not in known:
         try:
-            with graph.real_tensors():
-                found = graph.constant(mask)
-                known[key] = _taken_apart(~found if hides and found is not None else found, queries, keys)
+            apart = []
+            for numbers in graph.rounds(mask.graph):
+                with graph.real_tensors():
+                    found = graph.constant(mask, numbers)
+                    found = ~found if hides and found is not None else found
+                    apart.append(_taken_apart(found, *(graph.number(size, numbers) for size in (queries, keys))))
+            known[key] = apart[0] if apart[0] == apart[-1] else None
         except Exception:  # what cannot be evaluated here is a mask like any other
             known[key] = None
     return known[key] or (mask, False, None)
@@ -89,7 +93,7 @@ def _seen(mask, queries, keys, hides=False):
 
 def _taken_apart(found, queries, keys):
     """(None, causal, left), or None where the mask is another one, or none that is known."""
-    if found is None or found.dim() < 2 or not all(isinstance(size, int) for size in (queries, keys)):
+    if found is None or found.dim() < 2:
         return None
     if found.dtype != torch.bool:
         hidden = found <= torch.finfo(found.dtype).min
@@ -166,6 +170,7 @@ def attention(node, training):
     check_product(node, q, k, v)
     if given.get("dropout_p", 0.0):
         raise Unfit("it has dropout")
+    check_number(given.get("scale"), "scale")
     if value(q).dim() != 4:
         raise Unfit(f"q has {value(q).dim()} axes")
     if mask is not None:

@@ -349,14 +349,36 @@ def real_tensors():
 _MOST_CONSTANT = 1 << 26  # elements
 
 
-def constant(node):
-    """The tensor that a node makes of numbers alone, without an input, a parameter or a random number; or None."""
-    if value(node) is None or not all(isinstance(size, int) for size in value(node).shape):
+def rounds(captured):
+    """Numbers for the sizes that are symbols: {symbol: number} of the call that was captured, and of another one. What is
+    the same in both is taken to be the same for all sizes. A graph without symbols has one round."""
+    symbols = {}
+    for node in captured.nodes:
+        found = node.meta.get("example_value")
+        if node.op == "placeholder" and isinstance(found, torch.SymInt) and found.node.expr.is_symbol:
+            symbols[found.node.expr] = hint(found)
+    return [symbols, {one: 2 * number + 3 for one, number in symbols.items()}] if symbols else [{}]
+
+
+def number(size, numbers):
+    """A size in a round."""
+    return size if isinstance(size, int) else int(size.node.expr.xreplace(numbers))
+
+
+def constant(node, numbers=None):
+    """The tensor that a node makes of numbers alone, without an input, a parameter or a random number; or None. numbers:
+    those of a round, where sizes may be symbols."""
+    numbers = numbers or {}
+    if value(node) is None or not all(isinstance(size, int) or numbers for size in value(node).shape):
         return None
-    before, left = set(), [node]
+    before, left, results = set(), [node], {}
     while left:
         one = left.pop()
-        if one in before:
+        if one in before or one in results:
+            continue
+        size = one.meta.get("example_value")
+        if one.op == "placeholder" and isinstance(size, torch.SymInt) and numbers:
+            results[one] = number(size, numbers)
             continue
         if one.op not in ("call_function", "call_method") or writes(one) or _is_random(one):
             return None
@@ -364,12 +386,11 @@ def constant(node):
             return None
         before.add(one)
         left += one.all_input_nodes
-    if math.prod(value(node).shape) > _MOST_CONSTANT:
+    if math.prod(number(size, numbers) for size in value(node).shape) > _MOST_CONSTANT:
         return None
     memory = set().union(*map(memory_of, before))
     if any(writes(one) and not memory.isdisjoint(memory_of(one)) for one in node.graph.nodes):
         return None
-    results = {}
     with real_tensors():
         for one in node.graph.nodes:
             if one in before:

@@ -13,7 +13,16 @@ import torch.nn.functional as F
 from ridge.torch.autocast import CONVOLUTIONS
 from ridge.torch.fx import graph
 from ridge.torch.fx.graph import arguments, name, only_user, value
-from ridge.torch.fx.match import Match, Unfit, activation_of, check, check_in_float32, check_product, residual_of
+from ridge.torch.fx.match import (
+    Match,
+    Unfit,
+    activation_of,
+    check,
+    check_in_float32,
+    check_number,
+    check_product,
+    residual_of,
+)
 
 
 def _lies(node, last):
@@ -122,6 +131,7 @@ def _batch_norm(node, product):
     if given.get("training", False) or None in found[:2] or given["input"] is not product:
         return None
     check(node, product)
+    check_number(given.get("eps"), "eps")
     if any(value(p) is not None and value(p).dtype not in (torch.float32, value(product).dtype) for p in found):
         return None
     return (*found, given.get("eps", 1e-5))
@@ -228,6 +238,7 @@ def group_norm(node, training):
     given = arguments(node)
     x, gamma, beta = given["input"], given.get("weight"), given.get("bias")
     check_in_float32(node, x, *(p for p in (gamma, beta) if p is not None))
+    check_number(given.get("eps"), "eps")
     if value(x).dim() != 4:
         raise Unfit(f"its tensor has {value(x).dim()} axes")
     last = has_channels_last(x, node)

@@ -47,6 +47,12 @@ def check(*tensors):
             raise Unfit("its tensors are on several devices")
 
 
+def check_number(found, name):
+    """Of an option; a call may be given it, and it then is an input of the graph."""
+    if isinstance(found, torch.fx.Node):
+        raise Unfit(f"its {name} is an input")
+
+
 def check_product(node, *inputs):
     """A product's result and inputs; what torch.autocast multiplies has its type."""
     check(*inputs, node)

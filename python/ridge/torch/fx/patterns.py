@@ -18,6 +18,7 @@ from ridge.torch.fx.match import (
     are_alike,
     check,
     check_in_float32,
+    check_number,
     check_product,
     residual_of,
 )
@@ -234,6 +235,7 @@ def norm(node, training):
     given = arguments(node)
     x, gamma, beta, eps = given["input"], given.get("weight"), given.get("bias"), given.get("eps")
     axes = len(given["normalized_shape"])
+    check_number(eps, "eps")
     if axes > 1 and not all(graph.is_contiguous(t) for t in (x, gamma, beta) if t is not None):
         raise Unfit("it is over several axes of a tensor that is not contiguous")
     if eps is None:  # an RMS norm's is that of the type in which PyTorch computes

@@ -18,6 +18,7 @@ from ridge.torch.fx.graph import arguments, name, only_user, others, value
 
 def rewrite(captured):
     """Of all nodes that may be read alike; returns nothing, for the graph says the same as before."""
+    _numbers_of_modules(captured)
     for one in (_nothing, _activation, _einsum, _product, _bias):
         for node in list(captured.nodes):
             if node.op in ("call_function", "call_method") and name(node):
@@ -38,6 +39,36 @@ def _replace(captured, old, function, *args, **kwargs):
             captured.erase_node(gone)
             left += [node for node in inputs if node not in left]
     return new
+
+
+def _numbers_of_modules(captured):
+    """Floats that are attributes of modules or of files, such as an epsilon or a scale: with dynamic=True they are inputs of
+    the graph, as if a call could change them. The graph is compiled for what they are, and again where one changes; floats
+    that a call is given stay inputs."""
+    for node in list(captured.nodes):
+        number = node.meta.get("example_value")
+        if not isinstance(number, torch.SymFloat) or node.op == "placeholder":
+            continue
+        given = [one for one in _inside_of_numbers(node) if one.op == "placeholder"]
+        if given and all(_is_of_module(str(one.target)) for one in given):
+            node.replace_all_uses_with(float(number))  # which guards it
+            captured.erase_node(node)
+
+
+def _is_of_module(source):
+    """By the name that Dynamo gives an input."""
+    return "_modules_" in source or source.startswith(("L_self_", "G_"))
+
+
+def _inside_of_numbers(node):
+    """All nodes that a number is computed of."""
+    found, left = set(), [node]
+    while left:
+        one = left.pop()
+        if one not in found:
+            found.add(one)
+            left += one.all_input_nodes
+    return found
 
 
 def _nothing(captured, node):
