@@ -363,6 +363,8 @@ def with_sinks(q, k, mask, sinks, shifted=lambda s: s - s.max(dim=-1, keepdim=Tr
         (lambda q, k, m: torch.softmax(q @ (k * 2).mT.contiguous(), -1) @ k, ["attention"]),  # keys that lie turned
         (lambda q, k, m: torch.softmax((q @ k.mT).masked_fill(m > 1, -float("inf")), -1) @ k, ["attention+mask"]),
         (lambda q, k, m: torch.softmax((q @ k.mT + m).masked_fill(m > 1, -1e9), -1) @ k, ["attention+mask"]),
+        (lambda q, k, m: torch.softmax((q @ k.mT / 3 + m) + m[:, :1] * 2, -1) @ k, ["attention+mask"]),
+        (lambda q, k, m: torch.softmax(q @ k.mT + m + m[:, :1] + m[0, 0], -1) @ k, ["softmax"]),  # of three
         (lambda q, k, m: torch.softmax(torch.where(m > 1, -1e9, q @ k.mT), -1) @ k, ["attention+mask"]),
         (lambda q, k, m: torch.softmax((q @ k.mT).masked_fill(m > 1, -1.0), -1) @ k, ["softmax"]),  # hides nothing
         # A query that sees no key gets the mean of values where hidden scores are finite.

@@ -9,7 +9,7 @@ its result.
 import torch
 import torch.nn.functional as F
 
-from ridge.torch.fx import attention, graph, images, pooling
+from ridge.torch.fx import attention, graph, images, layers, pooling, written
 from ridge.torch.fx.graph import arguments, name, only_user, others, value
 from ridge.torch.fx.match import (
     Match,
@@ -381,9 +381,9 @@ def softmax(node, training):
 
 # What comes first takes a node that two could have. In training the sum goes to the norm, whose backward adds up what
 # comes back through it; else to the product, which saves the norm reading it.
-_ATTENTION = (attention.attention, attention.written_attention, attention.attention_layer)
+_ATTENTION = (attention.attention, written.written_attention, layers.attention_layer)
 INFERENCE = (
-    *(gate, packed_gate, linear, norm, written_norm, *_ATTENTION, attention.encoder_layer, softmax),
+    *(gate, packed_gate, linear, norm, written_norm, *_ATTENTION, layers.encoder_layer, softmax),
     *(images.convolution, images.group_norm, pooling.pooling),
 )
 TRAINING = (norm, written_norm, linear, *_ATTENTION, softmax)
