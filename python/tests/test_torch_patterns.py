@@ -2,6 +2,7 @@
 types, places and gradients stay what they were."""
 
 import math
+import types
 
 import pytest
 
@@ -10,6 +11,7 @@ F = pytest.importorskip("torch.nn.functional")
 import ridge.torch  # noqa: E402
 from backend_models import compare, repeat_kv, replaced_of, rewritten, same  # noqa: E402
 from ridge.torch.fx import backend as fx  # noqa: E402
+from ridge.torch.fx import choose, graph  # noqa: E402
 
 if "linear" not in ridge.torch.OPERATORS or "attention" not in ridge.torch.OPERATORS:
     pytest.skip("this build has not the operators of a transformer", allow_module_level=True)
@@ -624,3 +626,40 @@ def test_patterns_that_fail_do_not_end_a_compilation():
     q, k = torch.randn(6, 8), torch.randn(2, 4, 9, 8)
     same(lambda q, k: torch.softmax(q @ k.transpose(2, 3), -1) @ k, q, k)
     same(lambda q, k: torch.softmax(torch.div(k @ k.transpose(2, 3), 2, rounding_mode="floor"), -1) @ k, q, k)
+
+
+class CallsOnce:
+    """A clock that times nothing: both sides of a match run, at the sizes of the graph."""
+
+    def __init__(self, device):
+        pass
+
+    def prepare(self, function):
+        return function()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda q, k, m: torch.softmax((q @ k.mT + m.expand(2, -1, -1, -1)).masked_fill(m > 1, -1e9), -1) @ k,
+        lambda q, k, m: with_sinks(q, k, m, torch.zeros(4)),
+        lambda q, k, m: F.scaled_dot_product_attention(q, k, k, (m > 0).expand(2, -1, -1, -1)),
+        lambda q, k, m: F.max_pool2d(F.softmax(q, 1), 2) + F.adaptive_avg_pool2d(q, (3, 4)),
+        lambda q, k, m: F.layer_norm(q.transpose(1, 2), (8,)),
+    ],
+)
+def test_what_is_measured_runs(function, monkeypatch):
+    """A mask or sinks that are broadcast have one element for many."""
+    monkeypatch.setattr(choose, "GpuClock", CallsOnce)
+    monkeypatch.setattr(choose, "in_turns", lambda once, *_: dict.fromkeys(once, types.SimpleNamespace(us=1.0)))
+    judge, timed = fx._judge, []
+
+    def also_timed(match, stopwatch, apart):
+        values = tuple(graph.value(x) if isinstance(x, torch.fx.Node) else x for x in match.inputs)
+        timed.append(choose.Stopwatch(True).times(match, values))
+        return judge(match, stopwatch, apart)
+
+    monkeypatch.setattr(fx, "_judge", also_timed)
+    with torch.no_grad():
+        found = replaced_of(function, Q, K, BIAS)
+    assert timed and found[0] and not found[1]

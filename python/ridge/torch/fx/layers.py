@@ -91,7 +91,8 @@ def attention_layer(node, training):
         )
         + "+linear"
     )
-    yield Match(what, nodes, inputs, _layer, _torch_layer, any_layout=True)
+    masks = tuple(one for one in (mask, padding) if one is not None)
+    yield Match(what, nodes, inputs, _layer, _torch_layer, hides=masks, any_layout=True)
 
 
 def _encoder_layer(x, heads, gelu, norm_first, eps, *parameters):

@@ -22,6 +22,7 @@ class Match:
     sums: tuple = ()  # nodes whose result is Ridge's second
     ours: bool = True  # False: `ridge` is PyTorch's own operator, called otherwise
     norm: tuple = ()  # (mean, var, gamma, beta, eps) to be folded into a filter and a bias, inputs 1 and 2 (fold.py)
+    hides: tuple = ()  # those of the inputs that are masks, True for what is hidden (others are True for what is seen)
     any_layout: bool = False  # the result lies as the graph's does; else it is contiguous, and the graph's must be
 
 

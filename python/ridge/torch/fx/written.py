@@ -258,4 +258,5 @@ def written_attention(node, training):
         "+sinks" if sinks is not None else ""
     )
     inputs = (q, k, v, mask, more, hidden, sinks, tuple(how))
-    yield Match(what, nodes, inputs, _written, _torch_written, any_layout=True)
+    hidden = (hidden,) if hides else ()
+    yield Match(what, nodes, inputs, _written, _torch_written, hides=hidden, any_layout=True)
