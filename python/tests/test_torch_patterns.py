@@ -550,6 +550,34 @@ def test_regions_of_modes():
     assert same(angles, x, w, r, g, training=True) == ["layer_norm", "linear", "linear"]
 
 
+def test_sums_before_norms_under_autocast():
+    """Of two products a sum is in the region's type; the norm's result is in float32 on a GPU, and not on a CPU."""
+
+    def function(x, w, g):
+        y = F.linear(x, w) + F.linear(x + 1, w)
+        z = F.layer_norm(y, (16,), g)
+        return z + y, y
+
+    x, w, g = torch.randn(5, 16), torch.randn(16, 16), torch.randn(16)
+    rewrote, _ = rewritten(function)
+    with torch.autocast("cpu", torch.bfloat16), torch.no_grad():
+        for found, expected in zip(rewrote(x, w, g), function(x, w, g), strict=True):
+            assert found.dtype == expected.dtype
+            torch.testing.assert_close(found, expected, rtol=2e-2, atol=0.2)
+
+
+def test_a_sum_with_nothing_is_a_tensor_of_its_own():
+    def written(x):
+        y = x + 0
+        y.mul_(2)
+        return y + x
+
+    x = torch.randn(3, 4)
+    same(written, x)
+    rewrote, _ = rewritten(lambda x: x + 0)
+    assert rewrote(x).data_ptr() != x.data_ptr()
+
+
 @pytest.mark.parametrize("training", [False, True])
 def test_under_autocast(training):
     """Products in the region's type and norms in float32, as PyTorch's own; gradients in the parameters' types."""

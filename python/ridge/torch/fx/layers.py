@@ -124,6 +124,8 @@ def encoder_layer(node, training):
     if None in parameters:
         raise Unfit("it has no biases")
     check_product(node, x, *parameters)
+    if graph.autocast_type(value(x).device.type):
+        raise Unfit("it is under autocast")
     if value(x).dim() != 3:
         raise Unfit("its sequence has no batch")
     if graph.hint(value(x).shape[-1]) // heads > attention.WIDEST:

@@ -220,6 +220,8 @@ def _norm_match(op, nodes, x, gamma, beta, eps, axes=1):
     if name(x) == "add" and not graph.writes(x) and all(p.op == "placeholder" for p in parameters):
         a, b = arguments(x).get("input"), arguments(x).get("other")
         merges = axes == 1 or all(graph.is_contiguous(t) for t in (a, b) if value(t) is not None)
+        # Under torch.autocast Ridge's sum is in float32, and this one may not be.
+        merges = merges and value(x).dtype == value(nodes[-1]).dtype
         if arguments(x).get("alpha", 1) == 1 and are_alike(a, b) and are_alike(a, x) and merges:
             inputs = (f"add_{op}", axes, eps, None, a, b, gamma, beta)
             yield Match(f"add_{op}", (x, *nodes), inputs, _norm, _torch_norm, sums=(x,))

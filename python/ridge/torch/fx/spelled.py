@@ -71,13 +71,18 @@ def _inside_of_numbers(node):
     return found
 
 
+_MAKE_NEW = ("add", "sub", "mul", "div", "masked_fill", "where", "softmax", "matmul")
+
+
 def _nothing(captured, node):
-    """x + 0, as is left where an option is off."""
+    """x + 0, as is left where an option is off. What uses it makes a tensor of its own: nobody sees that it was x."""
     if name(node) != "add" or graph.writes(node):
         return
     x, zero = arguments(node).get("input"), arguments(node).get("other")
     alike = value(x) is not None and value(node) is not None and value(x).dtype == value(node).dtype
-    if alike and isinstance(zero, (int, float)) and zero == 0:
+    if not alike or not isinstance(zero, (int, float)) or zero != 0:
+        return
+    if all(name(user) in _MAKE_NEW and not graph.writes(user) for user in node.users):
         node.replace_all_uses_with(x)
         captured.erase_node(node)
 
