@@ -83,7 +83,7 @@ def test_repeated_heads_are_not_copied():
     torch._dynamo.reset()
     with torch.no_grad():
         torch.compile(model, backend=keep)(torch.randn(1, 4, WIDTH))
-    [call] = [n for n in graphs[0].graph.nodes if getattr(n.target, "__name__", "") == "_attention"]
+    [call] = [n for n in graphs[0].graph.nodes if getattr(n.target, "__name__", "") == "ridge_attention"]
     assert call.args[1].meta["example_value"].shape[1] == SHARED
 
 

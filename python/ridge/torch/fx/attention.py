@@ -13,7 +13,7 @@ from ridge.torch.fx.match import Match, Unfit, check_number, check_product
 WIDEST = 512  # Ridge's heads
 
 
-def call(q, k, v, mask, causal, left, scale, tokens_first, training, softcap=None, sinks=None):
+def ridge_attention(q, k, v, mask, causal, left, scale, tokens_first, training, softcap=None, sinks=None):
     """left: how many keys before its own a causal query sees; None: all. sinks [batch, heads, queries, 1]: a score more in
     each sum of weights."""
     if tokens_first:
@@ -185,7 +185,7 @@ def attention(node, training):
     # whatever view the model takes of it is one.
     heads_stride, tokens_stride = (graph.hint(value(node).stride(axis)) for axis in (1, 2))
     inputs = (q, k, v, *seen, given.get("scale"), heads_stride < tokens_stride, training)
-    yield Match(text_of(*seen), nodes, inputs, call, _torch_attention, any_layout=True)
+    yield Match(text_of(*seen), nodes, inputs, ridge_attention, _torch_attention, any_layout=True)
     if mask is not None and seen[0] is None and seen[2] is None:
         what = f"{text_of(*seen)}, without its mask"
         yield Match(what, nodes, inputs, _torch_unmasked, _torch_masked, ours=False, any_layout=True)

@@ -28,7 +28,7 @@ def _layer(x, heads, in_w, in_b, out_w, out_b, mask, padding, batch_first, causa
         q, k, v = (t.transpose(0, 1) for t in (q, k, v))
     q, k, v = (t.transpose(1, 2) for t in (q, k, v))
     mask = _mask_of_layer(mask, padding, batch)
-    o = attention.call(q, k, v, mask, causal, None, None, True, training).transpose(1, 2)
+    o = attention.ridge_attention(q, k, v, mask, causal, None, None, True, training).transpose(1, 2)
     o = (o if batch_first else o.transpose(0, 1)).flatten(2)
     return torch.ops.ridge.linear(o, out_w, out_b)
 

@@ -61,7 +61,7 @@ def _written(q, k, v, mask, more, hidden, sinks, how):
     mask = _mask_of_four(_all_hidden(mask, hidden, how), axes)
     q, k, v, sinks = (_four_axes(x) for x in (q, k, v, sinks))
     rest = how.causal, how.left, how.scale, how.tokens_first, how.training, how.softcap, sinks
-    o = attention.call(q, k, v, mask, *rest)
+    o = attention.ridge_attention(q, k, v, mask, *rest)
     if axes != 4:
         o = o.squeeze(1) if axes == 3 else o.unflatten(0, batch)
     return o.transpose(1, 2) if how.tokens_first else o
