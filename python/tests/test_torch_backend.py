@@ -2,6 +2,7 @@
 
 import copy
 import importlib
+import math
 import pathlib
 
 import pytest
@@ -82,7 +83,7 @@ def test_repeated_heads_are_not_copied():
     torch._dynamo.reset()
     with torch.no_grad():
         torch.compile(model, backend=keep)(torch.randn(1, 4, WIDTH))
-    [call] = [n for n in graphs[0].graph.nodes if getattr(n.target, "__name__", "") == "_attention"]
+    [call] = [n for n in graphs[0].graph.nodes if getattr(n.target, "__name__", "") == "ridge_attention"]
     assert call.args[1].meta["example_value"].shape[1] == SHARED
 
 
@@ -282,6 +283,47 @@ def test_report_and_accelerate():
         other = ridge.torch.accelerate(EncoderLayer().eval())
         other(torch.randn(1, 6, WIDTH), mask(6))
     assert "0 of 7 are Ridge's" in str(ridge.torch.report(other))
+
+
+def test_dynamic_sizes_and_numbers():
+    """With dynamic=True the numbers that a module has are inputs of the graph too: patterns read them, and a graph is made
+    again where one has changed. A mask of sizes is still causal, at every size."""
+    entries = []
+
+    def keep(module, example):
+        entries.append(fx.replace(module.graph, training=False, stopwatch=None))
+        module.recompile()
+        return module.forward
+
+    class Layer(DecoderLayer):
+        def __init__(self):
+            super().__init__()
+            self.norm3, self.scale = nn.LayerNorm(WIDTH, eps=1e-3), 0.3
+
+        def forward(self, x):
+            tokens = x.shape[1]
+            x = self.norm3(super().forward(x))
+            q = x.view(*x.shape[:2], -1, 8).transpose(1, 2)
+            at = torch.arange(tokens, device=x.device)
+            y = nn.functional.scaled_dot_product_attention(q, q, q, at[:, None] >= at, scale=self.scale)
+            return y, 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+    model = Layer().eval()
+    torch._dynamo.reset()
+    fast = torch.compile(model, backend=keep, dynamic=True)
+    with torch.no_grad():
+        for tokens in (5, 9, 33):
+            x = torch.randn(2, tokens, WIDTH)
+            for found, expected in zip(fast(x), model(x)):
+                compare(found, expected)
+        assert len(entries) == 1
+        kinds = [entry.what for entry in entries[0] if entry.replaced]
+        assert kinds.count("attention+causal") == 2 and {"rms_norm", "add_layer_norm"} & set(kinds)
+        assert not [entry for entry in entries[0] if not entry.replaced]
+        model.scale, model.norm3.eps = 0.7, 0.1
+        for found, expected in zip(fast(x), model(x)):
+            compare(found, expected)
+    assert len(entries) > 1
 
 
 def test_nothing_to_replace_is_no_error():

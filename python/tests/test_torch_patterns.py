@@ -1,13 +1,17 @@
 """The patterns of torch.compile(function, backend="ridge"): what each takes, what it leaves alone, and that results, their
 types, places and gradients stay what they were."""
 
+import math
+import types
+
 import pytest
 
 torch = pytest.importorskip("torch")
 F = pytest.importorskip("torch.nn.functional")
 import ridge.torch  # noqa: E402
-from backend_models import compare, repeat_kv, replaced_of, same  # noqa: E402
+from backend_models import compare, repeat_kv, replaced_of, rewritten, same  # noqa: E402
 from ridge.torch.fx import backend as fx  # noqa: E402
+from ridge.torch.fx import choose, graph  # noqa: E402
 
 if "linear" not in ridge.torch.OPERATORS or "attention" not in ridge.torch.OPERATORS:
     pytest.skip("this build has not the operators of a transformer", allow_module_level=True)
@@ -26,7 +30,7 @@ X, W, R, B = torch.randn(5, 16), torch.randn(24, 16), torch.randn(5, 24), torch.
         (lambda x, w, r, b: F.linear(x, w), ["linear"]),
         (lambda x, w, r, b: torch.relu(F.linear(x, w, b)) + r, ["linear+bias+relu+residual"]),
         (lambda x, w, r, b: r + F.gelu(F.linear(x, w), approximate="tanh"), ["linear+gelu_tanh+residual"]),
-        (lambda x, w, r, b: F.linear(x, w) + b, ["linear"]),  # a row is no residual
+        (lambda x, w, r, b: F.linear(x, w) + b, ["linear+bias"]),
         (lambda x, w, r, b: torch.add(F.linear(x, w), r, alpha=2), ["linear"]),
         (lambda x, w, r, b: F.linear(x, w).sigmoid().add(r), ["linear+sigmoid+residual"]),
         (lambda x, w, r, b: (lambda y: F.silu(y) + y)(F.linear(x, w)), ["linear"]),  # y is used twice
@@ -52,6 +56,140 @@ def test_products(function, expected):
         assert replaced_of(function, X, W, R, B)[0] == expected
 
 
+@pytest.mark.parametrize(
+    "activation, expected",
+    [
+        (lambda y: y * torch.sigmoid(y), "silu"),
+        (lambda y: 0.5 * y * (1 + torch.erf(y / math.sqrt(2))), "gelu"),
+        (lambda y: y * (torch.erf(y * 0.70710678) + 1) / 2, "gelu"),
+        (
+            lambda y: 0.5 * y * (1.0 + torch.tanh(math.sqrt(2 / math.pi) * (y + 0.044715 * torch.pow(y, 3.0)))),
+            "gelu_tanh",
+        ),
+        (lambda y: y * 0.5 * (1.0 + torch.tanh(0.79788456 * y * (1 + 0.044715 * y * y))), "gelu_tanh"),
+        (lambda y: y * F.relu6(y + 3) / 6, "hardswish"),
+        (lambda y: F.hardtanh(y + 3, 0, 6) / 6, "hardsigmoid"),
+        (lambda y: y * torch.sigmoid(1.702 * y), None),
+        (lambda y: 0.5 * y * (1 + torch.tanh(0.8 * (y + 0.044715 * y**3))), None),
+        (lambda y: (lambda t: y * t + t)(torch.sigmoid(y)), None),  # t is asked for
+    ],
+)
+def test_activations_spelled_out(activation, expected):
+    kinds = ["linear" + (f"+{expected}" if expected else "")]
+    with torch.no_grad():
+        assert replaced_of(lambda x, w, r, b: activation(F.linear(x, w)), X, W, R, B)[0] == kinds
+    assert same(lambda x, w: activation(F.linear(x, w)), X, W, training=True) == ["linear"]
+
+
+@pytest.mark.parametrize(
+    "function, expected",
+    [
+        (lambda x, w, b: torch.addmm(b, x.view(-1, 16), w).view(2, 5, 24), ["linear+bias"]),
+        (lambda x, w, b: F.relu(torch.addmm(b, x.view(-1, 16), w).view(2, 5, 24)), ["linear+bias+relu"]),
+        (lambda x, w, b: F.relu(torch.addmm(b, x.view(-1, 16), w)), ["linear+bias+relu"]),
+        (lambda x, w, b: torch.addmm(b, x.view(-1, 16), w, beta=2), []),
+        (lambda x, w, b: x @ w + b, ["linear+bias"]),
+        (lambda x, w, b: torch.matmul(x, w), ["linear"]),
+        (lambda x, w, b: x[0].mm(w), ["linear"]),
+        (lambda x, w, b: x @ w.t().contiguous().t(), []),  # the matrix is no parameter
+        (lambda x, w, b: x @ w + b[None], ["linear"]),
+    ],
+)
+def test_products_spelled_out(function, expected):
+    x, w = torch.randn(2, 5, 16), torch.randn(16, 24)
+    assert same(function, x, w, B) == expected
+    trained = [kind.replace("+relu", "") for kind in expected]
+    assert same(function, x, w, B, training=True) == trained
+
+
+def centered(x, w, b, root):
+    u = x.mean(-1, keepdim=True)
+    s = (x - u).pow(2).mean(-1, keepdim=True)
+    return w * root(x - u, s + 1e-6) + b
+
+
+def rms(x, scaled, kind=torch.float32):
+    wide = x.to(kind)
+    return scaled(wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-6))
+
+
+@pytest.mark.parametrize(
+    "function, expected",
+    [
+        (lambda x, w, b: centered(x, w, b, lambda d, s: d / torch.sqrt(s)), ["layer_norm"]),
+        (lambda x, w, b: centered(x, w, b, lambda d, s: d * torch.rsqrt(s)), ["layer_norm"]),
+        (lambda x, w, b: centered(x, w, b, lambda d, s: x / torch.sqrt(s)), []),  # x itself is scaled
+        (lambda x, w, b: x / torch.sqrt((x * x).mean(-1, keepdim=True) + 1e-6), ["rms_norm"]),
+        (lambda x, w, b: rms(x, lambda y: y), ["rms_norm"]),
+        (lambda x, w, b: rms(x, lambda y: y * (1.0 + w.float())).type_as(x), ["rms_norm"]),
+        (lambda x, w, b: rms(x, lambda y: w * y + b), ["rms_norm"]),
+        (lambda x, w, b: rms(x, lambda y: b + y), ["rms_norm"]),
+        (lambda x, w, b: rms(x.view(5, 2, 8).transpose(0, 1), lambda y: y * w[:8]), ["rms_norm"]),  # heads first
+        (lambda x, w, b: rms(x.t(), lambda y: y), []),  # rows are not contiguous
+        (lambda x, w, b: rms(x, lambda y: y * x), ["rms_norm"]),  # x is no vector
+    ],
+)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_norms_spelled_out(function, expected, dtype):
+    x, w, b = (t.to(dtype) for t in (X, W[0], W[1]))
+    rewrote, entries = rewritten(function)
+    with torch.no_grad():
+        found, wanted = rewrote(x, w, b), function(x, w, b)
+    if dtype == torch.bfloat16 and wanted.dtype != dtype:
+        expected = []  # a result in float32, which Ridge's norms do not give
+    assert found.dtype == wanted.dtype and found.stride() == wanted.stride()
+    torch.testing.assert_close(found, wanted, **({"rtol": 2e-2, "atol": 5e-2} if dtype == torch.bfloat16 else {}))
+    assert [e.what for e in entries if e.replaced] == expected
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize(
+    "options, expected",
+    [
+        ({}, "linear+attention+linear"),
+        ({"attn_mask": True, "is_causal": True}, "linear+attention+causal+linear"),
+        ({"attn_mask": True}, "linear+attention+mask+linear"),
+        ({"key_padding_mask": True}, "linear+attention+mask+linear"),
+        ({"attn_mask": True, "key_padding_mask": True}, "linear+attention+mask+linear"),
+    ],
+)
+def test_layers_of_attention(options, expected, batch_first):
+    """torch.nn.MultiheadAttention, which a captured graph has as one call."""
+    layer = torch.nn.MultiheadAttention(32, 4, batch_first=batch_first).eval()
+    x = torch.randn(3, 7, 32)
+    batch, tokens = (3, 7) if batch_first else (7, 3)
+    masks = {
+        "attn_mask": torch.ones(tokens, tokens).triu(1).bool(),
+        "key_padding_mask": torch.arange(tokens).expand(batch, tokens) > 1,
+    }
+    given = {key: masks.get(key) if key in masks else of for key, of in options.items()}
+
+    def function(x):
+        return layer(x, x, x, need_weights=False, **given)[0] * 2
+
+    for training in (False, True):
+        assert same(function, x, training=training) == [expected]
+    assert same(lambda x: layer(x, x, x)[0], x) == []  # its weights are asked for
+
+
+@pytest.mark.parametrize("options", [{}, {"norm_first": True}, {"activation": "gelu"}])
+def test_layers_of_encoders(options):
+    layer = torch.nn.TransformerEncoderLayer(32, 4, 64, batch_first=True, **options).eval()
+    for parameter in layer.parameters():
+        torch.nn.init.normal_(parameter, 0, 0.3)
+    with torch.no_grad():
+        assert replaced_of(lambda x: layer(x), torch.randn(3, 7, 32))[0] == ["encoder layer"]
+
+
+@pytest.mark.parametrize("axis", [-1, 0, 1])
+def test_softmax_alone(axis):
+    x = torch.randn(3, 4, 5)
+    for training in (False, True):
+        assert same(lambda x: torch.softmax(x, axis) * 2, x, training=training) == ["softmax"]
+        assert same(lambda x: F.log_softmax(x, dim=axis), x, training=training) == ["log_softmax"]
+    assert same(lambda x: x.softmax(axis, torch.float64), x) == []
+
+
 def test_writes_in_place():
     def residual_is_written(x, w, r, b):
         r += F.linear(x, w)
@@ -74,9 +212,10 @@ def test_writes_in_place():
 
 
 def test_what_does_not_fit_says_why():
-    q = torch.randn(1, 2, 4, 300)
+    q = torch.randn(1, 2, 4, 520)
     with torch.no_grad():
-        assert replaced_of(lambda q: F.scaled_dot_product_attention(q, q, q), q) == ([], ["its heads are 300 wide"])
+        assert replaced_of(lambda q: F.scaled_dot_product_attention(q, q, q), q) == ([], ["its heads are 520 wide"])
+        assert replaced_of(lambda q: F.scaled_dot_product_attention(q, q, q), q[..., :300])[0] == ["attention"]
         assert replaced_of(lambda x: F.layer_norm(x, (5, 16)), X)[0] == ["layer_norm"]
         columns = "it is over several axes of a tensor that is not contiguous"
         assert replaced_of(lambda x: F.layer_norm(x.T, (16, 5)), X) == ([], [columns])
@@ -110,10 +249,20 @@ IMAGE, FILTERS, GAMMA = torch.randn(2, 8, 6, 5), torch.randn(12, 8, 3, 3), torch
     [
         (lambda x, w, g: F.conv2d(x, w), ["conv2d"]),
         (lambda x, w, g: F.silu(F.conv2d(x, w, stride=2, padding=(1, 2))), ["conv2d+silu"]),
-        (lambda x, w, g: F.conv2d(x, w, padding="same"), []),
+        (lambda x, w, g: F.conv2d(x, w, padding="same"), ["conv2d"]),
+        (lambda x, w, g: F.conv2d(x, w[:, :, :2, :], padding="same", dilation=(3, 1)), ["conv2d"]),  # of uneven sides
+        (lambda x, w, g: F.conv2d(x, w, padding="valid"), ["conv2d"]),
         (lambda x, w, g: F.conv2d(x, w[:, :, :1, :1].contiguous(), dilation=2), ["conv2d"]),
         (lambda x, w, g: F.conv2d(x[0], w), []),
-        (lambda x, w, g: F.conv2d(x.transpose(2, 3), w), []),
+        (lambda x, w, g: F.conv2d(x.transpose(2, 3), w), ["conv2d"]),  # which lies otherwise than its result
+        (lambda x, w, g: F.conv2d(x, w).transpose(2, 3).relu(), ["conv2d"]),
+        (lambda x, w, g: F.max_pool2d(x, 3, 2, 1), ["max_pool2d"]),
+        (lambda x, w, g: F.max_pool2d(x, (2, 3), padding=(1, 0), dilation=2, ceil_mode=True), ["max_pool2d"]),
+        (lambda x, w, g: F.max_pool2d(x, 2, return_indices=True)[0], []),
+        (lambda x, w, g: F.avg_pool2d(x, 3, stride=(2, 1), padding=1, count_include_pad=False), ["avg_pool2d"]),
+        (lambda x, w, g: F.avg_pool2d(x, 2, divisor_override=3), []),
+        (lambda x, w, g: F.adaptive_avg_pool2d(x, (3, 2)), ["adaptive_avg_pool2d"]),
+        (lambda x, w, g: F.adaptive_avg_pool2d(x, (1, None)), []),
         (lambda x, w, g: F.hardswish(F.conv2d(x, w)), ["conv2d+hardswish"]),
         (lambda x, w, g: F.hardtanh(F.conv2d(x, w), 0, 6), ["conv2d+relu6"]),
         (lambda x, w, g: F.hardtanh(F.conv2d(x, w)), ["conv2d"]),
@@ -136,8 +285,11 @@ def test_images(function, expected, last):
     [
         (lambda x, w: F.gelu(F.conv1d(x, w, padding=1)), ["conv1d+gelu"]),
         (lambda x, w: F.conv1d(x, w, stride=2, dilation=2) * 2, ["conv1d"]),
-        (lambda x, w: F.conv1d(x, w, padding="same"), []),
-        (lambda x, w: F.relu(F.conv_transpose1d(x, w.transpose(0, 1).contiguous(), stride=2)), ["conv_transpose1d+relu"]),
+        (lambda x, w: F.conv1d(x, w[..., :2], padding="same", dilation=3), ["conv1d"]),
+        (
+            lambda x, w: F.relu(F.conv_transpose1d(x, w.transpose(0, 1).contiguous(), stride=2)),
+            ["conv_transpose1d+relu"],
+        ),
         (lambda x, w: F.conv1d(x[0], w), []),
     ],
 )
@@ -150,7 +302,9 @@ def test_signals(function, expected):
 @pytest.mark.parametrize("last", [False, True])
 def test_transposed_convolutions(last):
     form = torch.channels_last if last else torch.contiguous_format
-    layer = torch.nn.ConvTranspose2d(8, 6, 3, stride=2, padding=1, output_padding=(1, 0), groups=2).to(memory_format=form)
+    layer = torch.nn.ConvTranspose2d(8, 6, 3, stride=2, padding=1, output_padding=(1, 0), groups=2).to(
+        memory_format=form
+    )
     norm = torch.nn.BatchNorm2d(6).eval()
     x = IMAGE.to(memory_format=form)
     with torch.no_grad():
@@ -183,6 +337,15 @@ Q, K = torch.randn(2, 4, 6, 8), torch.randn(2, 4, 9, 8)
 
 
 BIAS = torch.randn(1, 4, 6, 9)
+LOWEST, SINKS = torch.finfo(torch.float32).min, "attention+mask+sinks"
+
+
+def with_sinks(q, k, mask, sinks, shifted=lambda s: s - s.max(dim=-1, keepdim=True).values):
+    """As models with a learned sink of each head are written."""
+    s = torch.matmul(q, k.transpose(2, 3)) * 0.3 + mask
+    sinks = sinks.reshape(1, -1, 1, 1).expand(q.shape[0], -1, q.shape[-2], -1)
+    s = shifted(torch.cat([s, sinks], dim=-1))
+    return torch.matmul(F.softmax(s, dim=-1, dtype=s.dtype)[..., :-1], k)
 
 
 @pytest.mark.parametrize(
@@ -197,14 +360,39 @@ BIAS = torch.randn(1, 4, 6, 9)
             lambda q, k, m: written(q, repeat_kv(k[:, :2], 2), repeat_kv(k[:, :2], 2), softcap=2.0),
             ["attention+softcap"],
         ),
-        (lambda q, k, m: torch.softmax(q @ k.mT / 3 + m, -1) @ k, []),  # mT is no transpose by name
+        (lambda q, k, m: torch.softmax(q @ k.mT / 3 + m, -1) @ k, ["attention+mask"]),
+        (lambda q, k, m: torch.softmax(q @ k.permute(0, 1, 3, 2), -1) @ k, ["attention"]),
+        (lambda q, k, m: torch.softmax(q @ (k * 2).mT.contiguous(), -1) @ k, ["attention"]),  # keys that lie turned
+        (lambda q, k, m: torch.softmax((q @ k.mT).masked_fill(m > 1, -float("inf")), -1) @ k, ["attention+mask"]),
+        (lambda q, k, m: torch.softmax((q @ k.mT + m).masked_fill(m > 1, -1e9), -1) @ k, ["attention+mask"]),
+        (lambda q, k, m: torch.softmax((q @ k.mT / 3 + m) + m[:, :1] * 2, -1) @ k, ["attention+mask"]),
+        (lambda q, k, m: torch.softmax(q @ k.mT + m + m[:, :1] + m[0, 0], -1) @ k, ["softmax"]),  # of three
+        (lambda q, k, m: torch.softmax(torch.where(m > 1, -1e9, q @ k.mT), -1) @ k, ["attention+mask"]),
+        (lambda q, k, m: torch.softmax((q @ k.mT).masked_fill(m > 1, -1.0), -1) @ k, ["softmax"]),  # hides nothing
+        # A query that sees no key gets the mean of values where hidden scores are finite.
+        (lambda q, k, m: torch.softmax((q @ k.mT).masked_fill(m < 99, LOWEST), -1) @ k, ["attention+mask"]),
+        (lambda q, k, m: torch.bmm(torch.softmax(torch.bmm(q[0], k[0].mT) / 3, -1), k[0]), ["attention"]),
+        (lambda q, k, m: torch.softmax(q[0] @ k[0].mT + m[0], -1) @ k[0], ["attention+mask"]),
+        (lambda q, k, m: torch.softmax(q[None] @ k[None].mT + m, -1) @ k[None], ["attention+mask"]),
+        (
+            lambda q, k, m: torch.einsum(
+                "b h i j, b h j d -> b h i d", torch.einsum("bhid,bhjd->bhij", q, k).softmax(-1), k
+            ),
+            ["attention"],
+        ),
+        (lambda q, k, m: with_sinks(q, k, m, torch.tensor([0.5, -1.0, 2.0, 0.0])), ["attention+mask+sinks"]),
+        (lambda q, k, m: with_sinks(q, k, m, torch.zeros(4), lambda s: s - s.amax(-1, keepdim=True)), [SINKS]),
+        (
+            lambda q, k, m: with_sinks(q, k, m, torch.zeros(4), lambda s: s - s.min(-1, keepdim=True).values),
+            ["softmax"],
+        ),
         (lambda q, k, m: torch.softmax(m + q @ k.transpose(-1, -2) / 3, -1) @ k, ["attention+mask"]),
         (lambda q, k, m: (q @ k.transpose(-2, -1)).softmax(3) @ k, ["attention"]),
-        (lambda q, k, m: torch.softmax(q @ k.transpose(2, 3), 2) @ k, []),
-        (lambda q, k, m: torch.softmax(torch.tanh(q @ k.transpose(2, 3) / 2) * 3, -1) @ k, []),
-        (lambda q, k, m: torch.softmax(q @ k.transpose(2, 3) + (m > 0), -1) @ k, []),
+        (lambda q, k, m: torch.softmax(q @ k.transpose(2, 3), 2) @ k, ["softmax"]),
+        (lambda q, k, m: torch.softmax(torch.tanh(q @ k.transpose(2, 3) / 2) * 3, -1) @ k, ["softmax"]),
+        (lambda q, k, m: torch.softmax(q @ k.transpose(2, 3) + (m > 0), -1) @ k, ["softmax"]),
         (lambda q, k, m: (lambda p: (p @ k, p))(torch.softmax(q @ k.transpose(2, 3), -1))[0], ["attention"]),
-        (lambda q, k, m: (lambda p: (p @ k, p))(torch.softmax(q @ k.transpose(2, 3), -1)), []),  # asked for
+        (lambda q, k, m: (lambda p: (p @ k, p))(torch.softmax(q @ k.transpose(2, 3), -1)), ["softmax"]),  # asked for
     ],
 )
 def test_attention_spelled_out(function, expected):
@@ -350,10 +538,73 @@ def test_regions_of_modes():
                 y = F.linear(h.float(), w)
             return torch.sigmoid(y)
 
+    def angles(x, w, r, g):
+        """As rotary embeddings keep to float32, under an autocast or not."""
+        y = F.linear(x, w)
+        with torch.autocast("cpu", enabled=False):
+            z = F.linear(y.float(), 0.1 * w.float()).cos()
+        return F.layer_norm(y * z, (16,), g)
+
     for function in (product, norm, router):
         same(function, x, w, r, g, training=True)
-    with torch.autocast("cpu", torch.bfloat16):
-        assert same(lambda x, w, r, g: F.linear(F.layer_norm(x, (16,), g), w), x, w, r, g) == []
+    assert same(angles, x, w, r, g, training=True) == ["layer_norm", "linear", "linear"]
+
+
+def test_sums_before_norms_under_autocast():
+    """Of two products a sum is in the region's type; the norm's result is in float32 on a GPU, and not on a CPU."""
+
+    def function(x, w, g):
+        y = F.linear(x, w) + F.linear(x + 1, w)
+        z = F.layer_norm(y, (16,), g)
+        return z + y, y
+
+    x, w, g = torch.randn(5, 16), torch.randn(16, 16), torch.randn(16)
+    rewrote, _ = rewritten(function)
+    with torch.autocast("cpu", torch.bfloat16), torch.no_grad():
+        for found, expected in zip(rewrote(x, w, g), function(x, w, g), strict=True):
+            assert found.dtype == expected.dtype
+            torch.testing.assert_close(found, expected, rtol=2e-2, atol=0.2)
+
+
+def test_a_sum_with_nothing_is_a_tensor_of_its_own():
+    def written(x):
+        y = x + 0
+        y.mul_(2)
+        return y + x
+
+    x = torch.randn(3, 4)
+    same(written, x)
+    rewrote, _ = rewritten(lambda x: x + 0)
+    assert rewrote(x).data_ptr() != x.data_ptr()
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_under_autocast(training):
+    """Products in the region's type and norms in float32, as PyTorch's own; gradients in the parameters' types."""
+
+    def function(x, w, r, g):
+        h = F.layer_norm(x, (16,), g)
+        y = F.relu(F.linear(h, w)) + F.linear(h, w)  # of one type
+        with torch.autocast("cpu", enabled=False):
+            z = F.linear(r, w)
+        return y * z
+
+    x, w, r, g = torch.randn(5, 16), torch.randn(16, 16), torch.randn(5, 16), torch.randn(16)
+    rewrote, entries = rewritten(function)
+    ours, theirs = ([t.clone().requires_grad_(training) for t in (x, w, r, g)] for _ in range(2))
+    with torch.autocast("cpu", torch.bfloat16), torch.set_grad_enabled(training):
+        found, expected = rewrote(*ours), function(*theirs)
+    assert found.dtype == expected.dtype == torch.float32
+    torch.testing.assert_close(found, expected, rtol=2e-2, atol=0.5)
+    kinds = sorted(entry.what for entry in entries if entry.replaced)
+    assert kinds == (
+        ["layer_norm", "linear", "linear+residual"] if training else ["layer_norm", "linear", "linear+relu+residual"]
+    )
+    if training:
+        found.sum().backward(), expected.sum().backward()
+        for a, b in zip(ours, theirs):
+            assert a.grad.dtype == b.grad.dtype
+            torch.testing.assert_close(a.grad, b.grad, rtol=5e-2, atol=2.0)
 
 
 def test_results_that_lie_otherwise():
@@ -403,3 +654,40 @@ def test_patterns_that_fail_do_not_end_a_compilation():
     q, k = torch.randn(6, 8), torch.randn(2, 4, 9, 8)
     same(lambda q, k: torch.softmax(q @ k.transpose(2, 3), -1) @ k, q, k)
     same(lambda q, k: torch.softmax(torch.div(k @ k.transpose(2, 3), 2, rounding_mode="floor"), -1) @ k, q, k)
+
+
+class CallsOnce:
+    """A clock that times nothing: both sides of a match run, at the sizes of the graph."""
+
+    def __init__(self, device):
+        pass
+
+    def prepare(self, function):
+        return function()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda q, k, m: torch.softmax((q @ k.mT + m.expand(2, -1, -1, -1)).masked_fill(m > 1, -1e9), -1) @ k,
+        lambda q, k, m: with_sinks(q, k, m, torch.zeros(4)),
+        lambda q, k, m: F.scaled_dot_product_attention(q, k, k, (m > 0).expand(2, -1, -1, -1)),
+        lambda q, k, m: F.max_pool2d(F.softmax(q, 1), 2) + F.adaptive_avg_pool2d(q, (3, 4)),
+        lambda q, k, m: F.layer_norm(q.transpose(1, 2), (8,)),
+    ],
+)
+def test_what_is_measured_runs(function, monkeypatch):
+    """A mask or sinks that are broadcast have one element for many."""
+    monkeypatch.setattr(choose, "GpuClock", CallsOnce)
+    monkeypatch.setattr(choose, "in_turns", lambda once, *_: dict.fromkeys(once, types.SimpleNamespace(us=1.0)))
+    judge, timed = fx._judge, []
+
+    def also_timed(match, stopwatch, apart):
+        values = tuple(graph.value(x) if isinstance(x, torch.fx.Node) else x for x in match.inputs)
+        timed.append(choose.Stopwatch(True).times(match, values))
+        return judge(match, stopwatch, apart)
+
+    monkeypatch.setattr(fx, "_judge", also_timed)
+    with torch.no_grad():
+        found = replaced_of(function, Q, K, BIAS)
+    assert timed and found[0] and not found[1]

@@ -3,7 +3,10 @@
 Each test is over all operators, as the registry has them, so that a new one is held to the same.
 """
 
+import concurrent.futures
 import copy
+import io
+import os
 import warnings
 
 import pytest
@@ -16,7 +19,8 @@ from torch_samples import OPERATORS, REQUESTS, WITH_GRADIENT, overload, samples,
 
 import ridge  # noqa: E402
 import ridge.torch  # noqa: E402
-from ridge.torch import autocast, schema  # noqa: E402
+from ridge.torch import accept, autocast, schema  # noqa: E402
+from ridge.torch.autograd import FORMULAS  # noqa: E402
 
 
 def flat(outputs):
@@ -327,3 +331,218 @@ def test_deterministic_mode():
         assert torch.equal(block(x), block(x))
     finally:
         torch.use_deterministic_algorithms(False)
+
+
+# ---- what PyTorch's users write without thinking ---------------------------------------------------------------------
+
+MIXED = [p for p in REQUESTS if accept.PARAMETERS & set(p.values[1]) and not p.values[0].name.startswith("rope")]
+
+
+@pytest.mark.parametrize("wide, narrow", [(torch.float32, torch.bfloat16), (torch.float16, torch.float32)])
+@pytest.mark.parametrize("op, inputs, options", MIXED)
+def test_parameters_of_another_float_type(op, inputs, options, wide, narrow):
+    """wide is that of the parameters. What is computed in float32 is rounded to x's type once; gradients have each
+    tensor's own."""
+    if {torch.bfloat16: "bf16", torch.float32: "f32"}[narrow] not in op.dtypes:
+        pytest.skip("of other types")
+    made = tensors(op, inputs, dtype=narrow)
+    made = {n: t.to(wide) if n in accept.PARAMETERS else t for n, t in made.items()}
+    found = flat(overload(op)(**made, **options))
+    exact = flat(overload(op)(**{n: t.float() if t.is_floating_point() else t for n, t in made.items()}, **options))
+    for got, want in zip(found, exact, strict=True):
+        torch.testing.assert_close(got.float(), want, rtol=1e-2, atol=1e-2)
+    if op.name in FORMULAS and any(t.dtype == narrow for t in found):
+        made = {n: t.requires_grad_(t.is_floating_point()) for n, t in made.items()}
+        scalar(overload(op)(**made, **options)).backward()
+        assert all(t.grad is None or t.grad.dtype == t.dtype for t in made.values())
+
+
+@pytest.mark.parametrize(
+    "left, right",
+    [
+        ((2, 1, 4, 6), (1, 3, 6, 5)),
+        ((2, 3, 4, 6), (3, 6, 5)),
+        ((3, 4, 6), (2, 1, 6, 5)),
+        ((2, 1, 3, 4, 6), (2, 3, 6, 5)),
+        ((4, 6), (2, 3, 6, 5)),
+        ((1, 1, 4, 6), (2, 3, 6, 5)),
+    ],
+)
+def test_batches_of_products_broadcast(left, right):
+    ours, theirs = ([torch.randn(s, generator=torch.Generator().manual_seed(3)) for s in (left, right)] for _ in "ab")
+    for made in (ours, theirs):
+        for t in made:
+            t.requires_grad_()
+    y, expected = torch.ops.ridge.gemm(*ours), theirs[0] @ theirs[1]
+    torch.testing.assert_close(y, expected)
+    y.square().sum().backward(), expected.square().sum().backward()
+    for a, b in zip(ours, theirs):
+        torch.testing.assert_close(a.grad, b.grad, rtol=1e-4, atol=1e-4)
+    compiled = torch.compile(lambda a, b: torch.ops.ridge.gemm(a, b), backend="aot_eager", fullgraph=True)
+    torch.testing.assert_close(compiled(*(t.detach() for t in ours)), expected)
+
+
+def test_axes_that_do_not_merge():
+    a, w = torch.randn(2, 5, 3, 6).transpose(1, 2), torch.randn(7, 6)
+    torch.testing.assert_close(torch.ops.ridge.gemm(a, torch.randn(6, 7).copy_(w.T)), a @ w.T)
+    torch.testing.assert_close(torch.ops.ridge.linear(a, w), a @ w.T)
+    r = torch.randn(1, 1, 5, 7)
+    torch.testing.assert_close(torch.ops.ridge.linear(a, w, None, r), a @ w.T + r)
+
+
+@pytest.mark.parametrize("dtype", [torch.int16, torch.int32, torch.int64])
+def test_histograms_of_integers(dtype):
+    x = torch.randint(-300, 300, (1000,), dtype=dtype)
+    counts = ridge.torch.histogram(x, bins=6, range="-300,300")
+    assert torch.equal(counts.long(), torch.histc(x.double(), 6, -300, 300).long())
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64, torch.uint8])
+def test_means_of_integers_do_not_wrap(dtype):
+    x = torch.full((3, 5), torch.iinfo(dtype).max, dtype=dtype)
+    torch.testing.assert_close(torch.ops.ridge.mean(x, axis=-1), x.double().mean(-1))
+
+
+@pytest.mark.parametrize("layout", [None, "bshd"])
+def test_attention_with_sinks(layout):
+    ours, theirs = ([torch.randn(2, h, 5, 8) for h in (4, 2, 2)] + [torch.randn(4)] for _ in "ab")
+    for a, b in zip(ours, theirs):
+        b.copy_(a)
+        a.requires_grad_(), b.requires_grad_()
+    q, k, v, sinks = theirs
+    k, v = (t.repeat_interleave(2, 1) for t in (k, v))
+    scores = (q @ k.mT * 0.5).masked_fill(torch.ones(5, 5).triu(1).bool(), -float("inf"))
+    scores = torch.cat((scores, sinks[:, None, None].expand(2, 4, 5, 1)), -1)
+    expected = scores.softmax(-1)[..., :-1] @ v
+    turn = (lambda t: t.transpose(1, 2)) if layout else (lambda t: t)
+    found = ridge.torch.attention_with_sinks(
+        *map(turn, ours[:3]), ours[3], causal="upper_left", scale=0.5, layout=layout
+    )
+    torch.testing.assert_close(turn(found), expected, rtol=1e-4, atol=1e-5)
+    turn(found).square().sum().backward(), expected.square().sum().backward()
+    for a, b in zip(ours, theirs):
+        torch.testing.assert_close(a.grad, b.grad, rtol=1e-3, atol=1e-4)
+
+
+# ---- every operator, under what else PyTorch does --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("op, inputs, options", REQUESTS)
+def test_deterministic_algorithms(op, inputs, options):
+    made = tensors(op, inputs)
+    torch.use_deterministic_algorithms(True)
+    try:
+        first, second = (flat(overload(op)(**made, **options)) for _ in range(2))
+    finally:
+        torch.use_deterministic_algorithms(False)
+    for a, b in zip(first, second, strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("use_reentrant", [False, True])
+@pytest.mark.parametrize("op, inputs, options", WITH_GRADIENT)
+def test_checkpointed_gradients(op, inputs, options, use_reentrant):
+    plain, again = (tensors(op, inputs, requires_grad=True) for _ in range(2))
+    scalar(overload(op)(**plain, **options)).backward()
+    names = list(again)
+
+    def call(*given):
+        return scalar(overload(op)(**dict(zip(names, given)), **options))
+
+    checkpoint(call, *again.values(), use_reentrant=use_reentrant).backward()
+    for name in names:
+        if plain[name].grad is not None:
+            torch.testing.assert_close(again[name].grad, plain[name].grad, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("op, inputs, options", REQUESTS)
+def test_exported_programs(op, inputs, options):
+    """torch.export, and what it saves and loads again."""
+    made = tensors(op, inputs)
+
+    class Module(torch.nn.Module):
+        def forward(self, given):
+            return flat(overload(op)(**given, **options))
+
+    program = torch.export.export(Module(), (made,), strict=False)
+    saved = io.BytesIO()
+    torch.export.save(program, saved)
+    saved.seek(0)
+    for one in (program, torch.export.load(saved)):
+        for a, b in zip(one.module()(made), flat(overload(op)(**made, **options)), strict=True):
+            torch.testing.assert_close(a, b, rtol=0, atol=0, equal_nan=True)
+
+
+def _all_of_them():
+    return [flat(overload(p.values[0])(**tensors(*p.values[:2]), **p.values[2])) for p in REQUESTS]
+
+
+def _agree(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        for a, b in zip(one, other, strict=True):
+            torch.testing.assert_close(a, b, rtol=0, atol=0, equal_nan=True)
+
+
+def test_threads_at_once():
+    expected = _all_of_them()
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: _all_of_them(), range(4)):
+            _agree(found, expected)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_forked_processes():
+    """A child has what its parent has, as workers of a data loader do."""
+    expected = _all_of_them()
+    child = os.fork()
+    if not child:
+        try:
+            torch.set_num_threads(1)
+            _agree(_all_of_them(), expected)
+            os._exit(0)
+        except BaseException:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.parametrize("op, inputs, options", REQUESTS)
+@pytest.mark.parametrize(
+    "kind, make",
+    [
+        ("float8", lambda t: t.to(torch.float8_e4m3fn)),
+        ("complex", lambda t: t.to(torch.complex64)),
+        ("sparse", lambda t: t.to_sparse()),
+        ("nested", lambda t: torch.nested.nested_tensor([t, t])),
+        ("quantized", lambda t: torch.quantize_per_tensor(t, 0.1, 0, torch.qint8)),
+    ],
+)
+def test_other_kinds_of_tensors_are_taken_or_refused(op, inputs, options, kind, make):
+    """An error of Python, with a reason; no wrong result, and no crash. float8 that is taken is right by the operator's
+    own tests."""
+    made = tensors(op, inputs)
+    names = [name for name, t in made.items() if t.dtype == torch.float32]
+    if not names:
+        pytest.skip("it has no floats")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        other = make(made[names[0]])
+        if kind == "float8" and "f8e4m3" in op.dtypes:
+            return
+        with pytest.raises((ValueError, TypeError, RuntimeError, NotImplementedError)) as refused:
+            overload(op)(**(made | {names[0]: other}), **options)
+    assert str(refused.value).strip()
+
+
+class Marked(torch.Tensor):
+    """A subclass that changes nothing."""
+
+
+@pytest.mark.parametrize("op, inputs, options", REQUESTS)
+def test_subclasses_and_meta_tensors(op, inputs, options):
+    made = tensors(op, inputs)
+    expected = flat(overload(op)(**made, **options))
+    marked = {n: t.as_subclass(Marked) for n, t in made.items()}
+    for a, b in zip(flat(overload(op)(**marked, **options)), expected, strict=True):
+        torch.testing.assert_close(a.as_subclass(torch.Tensor), b, rtol=0, atol=0, equal_nan=True)
+    meta = flat(overload(op)(**{n: t.to("meta") for n, t in made.items()}, **options))
+    assert [(t.shape, t.dtype, t.device.type) for t in meta] == [(t.shape, t.dtype, "meta") for t in expected]

@@ -85,6 +85,10 @@ if "rope_cache" in OPERATORS:
     _show_options(rope_cache_, OPERATORS["rope_cache"])
 
 
+if "attention" in OPERATORS:
+    from ridge.torch.sinks import attention_with_sinks  # noqa: F401
+
+
 def _function(name):
     op = OPERATORS[name]
     overload = getattr(torch.ops.ridge, name).default

@@ -182,6 +182,8 @@ def _(call, dy):
 def _norm(call, dy, x, dsum=None, of=None):
     """The gradients by name, of those that are wanted; `of`: the norm, where it is not the operator itself."""
     wanted = ["dx"] + [f"d{vector}" for vector in ("gamma", "beta") if call.needs[vector]]
+    if call.gamma is not None and call.gamma.dtype != x.dtype:  # its gradient is not to be rounded to x's type
+        dy, x, dsum = (None if t is None else t.float() for t in (dy, x, dsum))
     if call.options.get("axes", 1) > 1:  # which are merged
         dy, dsum = dy.contiguous(), None if dsum is None else dsum.contiguous()
     more = () if dsum is None else (dsum,)

@@ -5,7 +5,7 @@ import functools
 import torch
 
 import ridge
-from ridge.torch import autocast, library, node, schema, shapes, vmap
+from ridge.torch import accept, autocast, library, node, schema, shapes, vmap
 
 _LIBRARY = torch.library.Library("ridge", "DEF")
 
@@ -27,6 +27,11 @@ def _kernel(op, names):
     function = getattr(ridge, op.name)  # on the tensors' device and its current stream, with PyTorch's memory
     if "cu_q" in op.inputs:
         function = _whole_results(op, function)
+    shaped = accept.SHAPED.get(op.name)
+    if shaped:
+        function = _as_taken(op, function, shaped)
+    if accept.PARAMETERS & set(op.inputs):
+        function = _of_one_type(op, function)
     if schema.returns_list(op):
 
         def kernel(*tensors, **options):
@@ -34,9 +39,39 @@ def _kernel(op, names):
             return list(outputs) if isinstance(outputs, tuple) else [outputs]
 
         return kernel
-    if names == op.inputs and "cu_q" not in op.inputs:
+    if function is getattr(ridge, op.name) and names == op.inputs:
         return function
     return lambda *tensors, **options: function(**dict(zip(names, tensors)), **options)
+
+
+def _apart(op, arguments):
+    """A call's (inputs, options) by name."""
+    inputs = {name: value for name, value in arguments.items() if name in op.inputs}
+    return inputs, {name: value for name, value in arguments.items() if name not in inputs}
+
+
+def _as_taken(op, function, shaped):
+    def call(**arguments):
+        inputs, options = _apart(op, arguments)
+        return function(**shaped(inputs), **options)
+
+    return call
+
+
+def _of_one_type(op, function):
+    """The function for parameters of any float type: where its own are of one type, it computes in float32."""
+
+    def call(**arguments):
+        inputs, options = _apart(op, arguments)
+        if not accept.mixes_types(op, inputs):
+            return function(**arguments)
+        outputs = function(**accept.widened(inputs), **options)
+        several = outputs if isinstance(outputs, tuple) else (outputs,)
+        types = _result_types(op, [inputs.get(name) for name in op.inputs], options)
+        several = tuple(output.to(dtype) for output, (dtype, _) in zip(several, types))
+        return several if isinstance(outputs, tuple) else several[0]
+
+    return call
 
 
 def _whole_results(op, function):
@@ -67,6 +102,8 @@ def _result_types(op, inputs, options):
 def _fake(op, names):
     def fake(*tensors, **options):
         given = dict(zip(names, tensors))
+        shaped = accept.SHAPED.get(op.name)
+        given = shaped(given) if shaped else given
         inputs = [given.get(name) for name in op.inputs]
         like = next(t for t in inputs if t is not None)
         outputs = [like.new_empty(shape, dtype=dtype) for dtype, shape in _result_types(op, inputs, options)]

@@ -3,7 +3,7 @@
     import ridge.torch.transformers
     model = AutoModelForCausalLM.from_pretrained(..., attn_implementation="ridge")    # or set_attn_implementation("ridge")
 
-It takes masks as "sdpa" does, and score caps (Gemma 2), groups of heads and head sizes to 512. Attention weights are
+It takes masks as "sdpa" does, score caps (Gemma 2), sinks (GPT-OSS), groups of heads and head sizes to 512. Attention weights are
 not returned. Tested with transformers 5.24.
 """
 
@@ -20,11 +20,12 @@ def attention(
     """(O, None). query [batch, heads, queries, d], key and value [batch, fewer heads, keys, d], o [batch, queries,
     heads, d]. The mask is True where a key is seen, or is added to the scores, as a position bias is.
 
-    Raises ValueError: dropout inside of attention, attention sinks."""
+    s_aux [heads] are sinks: a score more in each sum of weights, without a value.
+
+    Raises ValueError: dropout inside of attention."""
     if dropout:
         raise ValueError(f"ridge: attention has no dropout, and {dropout} is asked for; train with attention_dropout=0")
-    if others.get("s_aux") is not None:
-        raise ValueError("ridge: attention has no sinks (s_aux)")
+    sinks = others.get("s_aux")
     if is_causal is None:
         is_causal = getattr(module, "is_causal", True)
     causal = is_causal and attention_mask is None and query.shape[2] > 1
@@ -36,8 +37,9 @@ def attention(
             mask = torch.where(mask, position_bias, torch.finfo(position_bias.dtype).min)
         else:
             mask = mask + position_bias
-    o = ridge.torch.attention(
+    o = ridge.torch.attention_with_sinks(
         *(x.transpose(1, 2) for x in (query, key, value)),
+        sinks,
         mask,
         causal=causal,
         scale=scaling,

@@ -112,13 +112,17 @@ def _reduction(one):
 
 
 def _matrices(given, batched, size, options):
-    """Two matrices are a batch of them; with what is added to D they are multiplied one by one."""
-    a, b = given["a"], given["b"]
-    if set(given) - {"a", "b"} and any(given[name] is not None for name in set(given) - {"a", "b"}):
+    """Batches of matrices have one axis more; with what is added to D they are multiplied one by one."""
+    if any(given.get(name) is not None for name in set(given) - {"a", "b"}):
         return None
-    if (a.dim() - ("a" in batched), b.dim() - ("b" in batched)) != (2, 2):
+    own = {name: given[name].dim() - (name in batched) for name in ("a", "b")}
+    if min(own.values()) < 2:
         return None
-    return _with_batch({"a": a, "b": b}, {"a", "b"}, batched, size), options, _same
+    axes = max(own.values())
+    found = dict(given)
+    for name in batched:
+        found[name] = given[name].reshape(size, *[1] * (axes - own[name]), *given[name].shape[1:])
+    return found, options, _same
 
 
 def _images(given, batched, size, options):

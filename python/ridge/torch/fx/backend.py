@@ -13,7 +13,7 @@ import weakref
 import torch
 
 import ridge
-from ridge.torch.fx import choose, fold, graph, patterns
+from ridge.torch.fx import choose, fold, graph, patterns, spelled
 from ridge.torch.fx.match import Unfit
 
 
@@ -73,26 +73,28 @@ def replace(captured, training, stopwatch):
     if why := graph.refuse_regions(captured):
         return [Entry("all", "", False, why)]
     _drop_no_dropout(captured)
-    entries, gone = [], set()
+    spelled.rewrite(captured)
+    apart = graph.nodes_of_another_autocast(captured)
+    entries, gone = [], set(apart)
     for pattern in patterns.TRAINING if training else patterns.INFERENCE:
         for node in list(captured.nodes):
             if node in gone:
                 continue
-            found, match = _find(pattern, node, training, stopwatch)
+            found, match = _find(pattern, node, training, stopwatch, apart)
             if match:
                 gone.update(_put(captured, match))
             entries += found
     return entries
 
 
-def _find(pattern, node, training, stopwatch):
+def _find(pattern, node, training, stopwatch, apart):
     """(what is told of a pattern at a node, the match to be put there or None)."""
     judged, best = [], None
     try:
         for match in pattern(node, training):
             if best and match.what != best[0].what:
                 break
-            judged.append(_judge(match, stopwatch))
+            judged.append(_judge(match, stopwatch, apart))
             if judged[-1].replaced and (not best or (judged[-1].ridge_us or 0) < (best[0].ridge_us or 0)):
                 best = judged[-1], match  # of the ways to compute the same, the fastest
     except Unfit as why:
@@ -105,8 +107,10 @@ def _find(pattern, node, training, stopwatch):
     return judged[:1], None  # of several ways that were refused, the one with most in it is told
 
 
-def _judge(match, stopwatch):
+def _judge(match, stopwatch, apart):
     where = _where(match.nodes[-1 if match.sums else 0])
+    if not apart.isdisjoint(match.nodes):
+        return Entry(match.what, where, False, "it has a region of autocast")
     if any(graph.writes(node) or graph.changes_mode(node) for node in _between(match)):
         return Entry(match.what, where, False, "a tensor may be written in between, or a mode changed")
     if not match.any_layout and not all(graph.is_contiguous(node) for node in (match.nodes[-1], *match.sums)):

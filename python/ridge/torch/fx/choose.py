@@ -6,22 +6,24 @@ import torch
 
 from ridge.torch.clock import GpuClock, in_turns
 from ridge.torch.fx import fold
-from ridge.torch.fx.graph import hint, real_tensors
+from ridge.torch.fx.graph import autocast_type, hint, real_tensors
 
 _ROUNDS, _WARM = 15, 1
 _COPIED = 1 << 26  # bytes
 _known = {}  # {what is timed: its times}, of all graphs
 
 
-def _example(x):
+def _example(x, hides=False):
     """A tensor as the graph's: its size, strides, type. Random normal; a mask that hides nothing."""
     if not isinstance(x, torch.Tensor):
         return x
     shape, strides = [[hint(s) for s in sizes] for sizes in (x.shape, x.stride())]
-    made = torch.empty_strided(shape, strides, dtype=x.dtype, device=x.device)
+    once = [size if stride else 1 for size, stride in zip(shape, strides)]  # of what is broadcast
+    made = torch.empty_strided(once, strides, dtype=x.dtype, device=x.device)
     if x.dtype == torch.bool:
-        return made.fill_(1)
-    return made.normal_(generator=torch.Generator(x.device))  # the user's own numbers stay what they were
+        return made.fill_(not hides).expand(shape)
+    made.normal_(generator=torch.Generator(x.device))  # the user's own numbers stay what they were
+    return made.expand(shape)
 
 
 def _key(match, values, *more):
@@ -31,7 +33,8 @@ def _key(match, values, *more):
         else v
         for v in values
     )
-    return match.what, match.ridge, shapes, *more
+    kinds = {v.device.type for v in values if isinstance(v, torch.Tensor)}
+    return match.what, match.ridge, shapes, tuple(map(autocast_type, kinds)), *more
 
 
 class Stopwatch:
@@ -51,7 +54,8 @@ class Stopwatch:
         key = _key(match, (*values, *norm), self._together)
         if key not in _known:
             with real_tensors():
-                inputs, norm = ([_example(v) for v in given] for given in (values, norm))
+                inputs = [_example(v, given in match.hides) for v, given in zip(values, match.inputs)]
+                norm = [_example(v) for v in norm]
                 device = next(v.device for v in inputs if isinstance(v, torch.Tensor))
                 folding_us = 0
                 ours, theirs = (functools.partial(f, *inputs) for f in (match.ridge, match.torch))

@@ -43,21 +43,15 @@ def together(captured):
     written = set()
     for node in captured.nodes:
         if graph.writes(node):
-            written |= _memory_of(node)
+            written |= graph.memory_of(node)
     alike = {}
     for node in captured.nodes:
         if node.target is not batch_norm or any(one.op != "placeholder" for one in node.all_input_nodes):
             continue
-        if written.isdisjoint(_memory_of(node)):
+        if written.isdisjoint(graph.memory_of(node)):
             alike.setdefault(graph.value(node.args[0]).device, []).append(node)
     for nodes in alike.values():
         _put_together(captured, nodes, [node for node in captured.nodes if node.op == "placeholder"][-1])
-
-
-def _memory_of(node):
-    """The storages of all tensors that a node is given."""
-    values = (graph.value(one) for one in node.all_input_nodes)
-    return {value.untyped_storage()._cdata for value in values if value is not None}
 
 
 def _put_together(captured, nodes, last):

@@ -21,6 +21,8 @@ _SIGNATURES = {
     "mul": ("input", "other"),
     "layer_norm": ("input", "normalized_shape", "weight", "bias", "eps"),
     "rms_norm": ("input", "normalized_shape", "weight", "eps"),
+    "attention_layer": tuple(inspect.signature(F.multi_head_attention_forward).parameters),
+    "encoder_layer": (),  # its arguments have no names
     "attention": ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa"),
     **dict.fromkeys(("conv1d", "conv2d"), ("input", "weight", "bias", "stride", "padding", "dilation", "groups")),
     **dict.fromkeys(
@@ -28,12 +30,23 @@ _SIGNATURES = {
         ("input", "weight", "bias", "stride", "padding", "output_padding", "groups", "dilation"),
     ),
     "batch_norm": ("input", "running_mean", "running_var", "weight", "bias", "training", "momentum", "eps"),
+    "max_pool2d": ("input", "kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices"),
+    "avg_pool2d": (
+        *("input", "kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override"),
+    ),
+    "adaptive_avg_pool2d": ("input", "output_size"),
     "group_norm": ("input", "num_groups", "weight", "bias", "eps"),
     "matmul": ("input", "other"),
+    "addmm": ("input", "mat1", "mat2"),
+    "einsum": ("equation", "input", "other"),
+    "sub": ("input", "other", "alpha"),
     "div": ("input", "other", "rounding_mode"),
-    "tanh": ("input",),
-    "softmax": ("input", "dim"),
+    **dict.fromkeys(("tanh", "erf", "sqrt", "square"), ("input",)),
+    **dict.fromkeys(("softmax", "log_softmax"), ("input", "dim")),
     "transpose": ("input", "dim0", "dim1"),
+    "masked_fill": ("input", "mask", "value"),
+    "where": ("condition", "input", "other"),
+    "cat": ("tensors", "dim"),
     "chunk": ("input", "chunks", "dim"),
     "split": ("input", "sizes", "dim"),
     "contiguous": ("input", "memory_format"),
@@ -70,21 +83,45 @@ _FUNCTIONS = {
     F.rms_norm: "rms_norm",
     torch.rms_norm: "rms_norm",
     F.scaled_dot_product_attention: "attention",
+    F.multi_head_attention_forward: "attention_layer",
+    torch._transformer_encoder_layer_fwd: "encoder_layer",
     F.conv1d: "conv1d",
     F.conv2d: "conv2d",
     F.conv_transpose1d: "conv_transpose1d",
     F.conv_transpose2d: "conv_transpose2d",
     F.batch_norm: "batch_norm",
+    F.max_pool2d: "max_pool2d",
+    torch.max_pool2d: "max_pool2d",
+    F.avg_pool2d: "avg_pool2d",
+    F.adaptive_avg_pool2d: "adaptive_avg_pool2d",
     F.group_norm: "group_norm",
     torch.matmul: "matmul",
     operator.matmul: "matmul",
+    torch.bmm: "matmul",
+    torch.mm: "matmul",
+    torch.addmm: "addmm",
+    torch.einsum: "einsum",
+    torch.sub: "sub",
+    operator.sub: "sub",
     torch.div: "div",
     torch.true_divide: "div",
     operator.truediv: "div",
     torch.tanh: "tanh",
+    F.tanh: "tanh",
+    torch.erf: "erf",
+    torch.special.erf: "erf",
+    torch.sqrt: "sqrt",
+    torch.square: "square",
     F.softmax: "softmax",
     torch.softmax: "softmax",
+    F.log_softmax: "log_softmax",
+    torch.log_softmax: "log_softmax",
     torch.transpose: "transpose",
+    torch.masked_fill: "masked_fill",
+    torch.where: "where",
+    torch.cat: "cat",
+    torch.t: "t",
+    torch.permute: "permute",
     torch.chunk: "chunk",
     torch.split: "split",
     F.dropout: "dropout",
@@ -100,11 +137,13 @@ _FUNCTIONS = {
 _METHODS = {
     method: method
     for method in (
-        *("relu", "sigmoid", "tanh", "add", "mul", "div", "pow", "rsqrt", "mean", "softmax", "matmul", "to"),
+        *("relu", "sigmoid", "tanh", "add", "mul", "div", "pow", "rsqrt", "mean", "softmax", "log_softmax"),
         *("reshape", "expand", "unsqueeze", "transpose", "contiguous", "chunk", "split"),
+        *("matmul", "to", "sub", "sqrt", "square", "erf", "addmm", "t", "permute", "hardtanh", "masked_fill"),
     )
 }
-_METHODS |= {"view": "reshape", "type": "to", "float": "to", "half": "to", "bfloat16": "to"}
+_METHODS |= {"view": "reshape", "type": "to", "float": "to", "half": "to", "bfloat16": "to", "type_as": "to"}
+_METHODS |= {"mm": "matmul", "bmm": "matmul", "swapaxes": "transpose"}
 _DTYPES = {"float": torch.float32, "half": torch.float16, "bfloat16": torch.bfloat16}
 
 
@@ -113,16 +152,39 @@ def name(node):
     if not isinstance(node, torch.fx.Node) or node.kwargs.get("out") is not None:
         return None
     if node.op == "call_function":
-        return _FUNCTIONS.get(node.target)
-    return _METHODS.get(node.target) if node.op == "call_method" else None
+        found = _FUNCTIONS.get(node.target)
+    else:
+        found = _METHODS.get(node.target) if node.op == "call_method" else None
+    if found in ("t", "permute") or (node.target is getattr and node.args[1] in ("T", "mT")):
+        return "transpose" if _exchanged(node) else None
+    return found
 
 
 def arguments(node):
     """{parameter: what was given}; what was not given is not there."""
+    if pair := _exchanged(node):
+        return {"input": node.args[0] if node.args else node.kwargs["input"], "dim0": pair[0], "dim1": pair[1]}
     found = dict(zip(_SIGNATURES[name(node)], node.args)) | node.kwargs
     if node.op == "call_method" and node.target in _DTYPES:
         found["dtype"] = _DTYPES[node.target]
     return found
+
+
+def _exchanged(node):
+    """The two axes that t(), .T, .mT or a permutation exchanges, if it is one and does just that; or None."""
+    text, x = _text(node), node.args[0] if node.args else node.kwargs.get("input")
+    if text not in ("t", "permute", "getattr") or value(x) is None:
+        return None
+    axes = value(x).dim()
+    if text != "permute":
+        of_matrix = axes == 2 or (axes > 2 and node.args[1:] == ("mT",))
+        return (axes - 2, axes - 1) if of_matrix else None
+    order = node.args[1:] if len(node.args) != 2 else node.args[1]
+    order = order or node.kwargs.get("dims")
+    if not isinstance(order, (tuple, list)) or not all(isinstance(axis, int) for axis in order):
+        return None
+    moved = [axis for axis, other in enumerate(order) if axis != other % axes]
+    return tuple(moved) if len(moved) == 2 else None
 
 
 def value(node):
@@ -200,14 +262,29 @@ def changes_mode(node):
 
 
 def refuse_regions(captured):
-    """Why nothing of a graph may be replaced; empty: it may. Types and gradients depend on regions of autocast and of
-    torch.func."""
-    if any(torch.is_autocast_enabled(device) for device in ("cuda", "cpu")):
-        return "it is under autocast"
+    """Why nothing of a graph may be replaced; empty: it may."""
     calls = [_text(node) for node in captured.nodes if node.op == "call_function"]
-    if any("autocast" in call for call in calls):
-        return "it has a region of autocast"
     return "it has a region of torch.func" if any(call.endswith("_nesting") for call in calls) else ""
+
+
+def autocast_type(device):
+    """The type that torch.autocast multiplies in, on this kind of device, where the graph is called; or None."""
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else None
+
+
+def nodes_of_another_autocast(captured):
+    """The nodes in regions of torch.autocast that begin and end within a graph, but for those that turn nothing off and
+    nothing on: a model keeps float32 so in a rotary embedding, whether there is an autocast or not."""
+    found, open_regions = set(), {}
+    for node in captured.nodes:
+        if _text(node) == "_enter_autocast":
+            device, _, enabled = (*node.args, None, None, None)[:3]
+            open_regions[node] = enabled is not False or autocast_type(device) is not None
+        elif _text(node) == "_exit_autocast":
+            open_regions.pop(node.args[0], None)
+        elif any(open_regions.values()):
+            found.add(node)
+    return found
 
 
 def is_contiguous(node, axes=None):
@@ -224,6 +301,26 @@ def is_contiguous(node, axes=None):
 def in_order(nodes):
     """Nodes of one graph in its order."""
     return tuple(node for node in nodes[0].graph.nodes if node in nodes)
+
+
+def _has_tensors(node):
+    """Whether a result is a tensor, or several, as max along an axis gives."""
+    found = node.meta.get("example_value")
+    return (
+        isinstance(found, torch.Tensor) or isinstance(found, tuple) and any(isinstance(x, torch.Tensor) for x in found)
+    )
+
+
+def leading_to(last, first):
+    """The nodes of tensors that lead from some to the last one, without the former."""
+    found, left = [], [last]
+    while left:
+        node = left.pop()
+        # Not the sizes of a dynamic graph, which are its inputs.
+        if node not in found and node not in first and node.op != "placeholder" and _has_tensors(node):
+            found.append(node)
+            left += node.all_input_nodes
+    return in_order(found)
 
 
 def sizes(node):
@@ -252,14 +349,36 @@ def real_tensors():
 _MOST_CONSTANT = 1 << 26  # elements
 
 
-def constant(node):
-    """The tensor that a node makes of numbers alone, without an input, a parameter or a random number; or None."""
-    if value(node) is None or not all(isinstance(size, int) for size in value(node).shape):
+def rounds(captured):
+    """Numbers for the sizes that are symbols: {symbol: number} of the call that was captured, and of another one. What is
+    the same in both is taken to be the same for all sizes. A graph without symbols has one round."""
+    symbols = {}
+    for node in captured.nodes:
+        found = node.meta.get("example_value")
+        if node.op == "placeholder" and isinstance(found, torch.SymInt) and found.node.expr.is_symbol:
+            symbols[found.node.expr] = hint(found)
+    return [symbols, {one: 2 * number + 3 for one, number in symbols.items()}] if symbols else [{}]
+
+
+def number(size, numbers):
+    """A size in a round."""
+    return size if isinstance(size, int) else int(size.node.expr.xreplace(numbers))
+
+
+def constant(node, numbers=None):
+    """The tensor that a node makes of numbers alone, without an input, a parameter or a random number; or None. numbers:
+    those of a round, where sizes may be symbols."""
+    numbers = numbers or {}
+    if value(node) is None or not all(isinstance(size, int) or numbers for size in value(node).shape):
         return None
-    before, left = set(), [node]
+    before, left, results = set(), [node], {}
     while left:
         one = left.pop()
-        if one in before:
+        if one in before or one in results:
+            continue
+        size = one.meta.get("example_value")
+        if one.op == "placeholder" and isinstance(size, torch.SymInt) and numbers:
+            results[one] = number(size, numbers)
             continue
         if one.op not in ("call_function", "call_method") or writes(one) or _is_random(one):
             return None
@@ -267,11 +386,11 @@ def constant(node):
             return None
         before.add(one)
         left += one.all_input_nodes
-    if math.prod(value(node).shape) > _MOST_CONSTANT:
+    if math.prod(number(size, numbers) for size in value(node).shape) > _MOST_CONSTANT:
         return None
-    if any(writes(one) and not before.isdisjoint(_inputs_of(one)) for one in node.graph.nodes):
+    memory = set().union(*map(memory_of, before))
+    if any(writes(one) and not memory.isdisjoint(memory_of(one)) for one in node.graph.nodes):
         return None
-    results = {}
     with real_tensors():
         for one in node.graph.nodes:
             if one in before:
@@ -281,15 +400,10 @@ def constant(node):
     return results[node]
 
 
-def _inputs_of(node):
-    """All nodes that a node is computed of."""
-    found, left = set(), list(node.all_input_nodes)
-    while left:
-        one = left.pop()
-        if one not in found:
-            found.add(one)
-            left += one.all_input_nodes
-    return found
+def memory_of(node):
+    """The storages of all tensors that a node is given, and of its result: views share theirs."""
+    values = map(value, (node, *node.all_input_nodes))
+    return {found.untyped_storage()._cdata for found in values if found is not None}
 
 
 _RANDOM = "rand normal uniform bernoulli multinomial poisson exponential geometric cauchy dropout empty".split()

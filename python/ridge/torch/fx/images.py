@@ -13,7 +13,16 @@ import torch.nn.functional as F
 from ridge.torch.autocast import CONVOLUTIONS
 from ridge.torch.fx import graph
 from ridge.torch.fx.graph import arguments, name, only_user, value
-from ridge.torch.fx.match import Match, Unfit, activation_of, check, residual_of
+from ridge.torch.fx.match import (
+    Match,
+    Unfit,
+    activation_of,
+    check,
+    check_in_float32,
+    check_number,
+    check_product,
+    residual_of,
+)
 
 
 def _lies(node, last):
@@ -23,16 +32,21 @@ def _lies(node, last):
     return graph.is_contiguous(node, (0, *range(2, axes), 1) if last else range(axes))
 
 
-def _has_channels_last(*nodes):
-    """Whether all images have their channels innermost, or else their columns."""
-    for last in (False, True):
-        if all(_lies(node, last) for node in nodes):
-            return last
-    raise Unfit("its tensors are not contiguous, or lie differently")
+def has_channels_last(*nodes):
+    """Whether images have their channels innermost, or else their columns. Where they lie differently, it is as the last of
+    them does, the result; the others are copied then."""
+    for given in (nodes, nodes[-1:]):
+        for last in (False, True):
+            if all(_lies(node, last) for node in given):
+                return last
+    raise Unfit("its result is not contiguous")
 
 
-def _to_last(x, last):
-    return x.movedim(1, -1) if last and x is not None else x
+def to_last(x, last):
+    """As Ridge's operators are told: packed, the channels innermost or the columns."""
+    if x is None:
+        return None
+    return (x.movedim(1, -1) if last else x).contiguous()
 
 
 class _How(NamedTuple):
@@ -54,7 +68,7 @@ def _convolution(x, w, bias, residual, activation, *how):
     more = {"output_pad": how.output_padding} if how.output_padding else {"math": "tf32" if how.tf32 else None}
     between = "hw"[-(x.dim() - 2) :]
     y = getattr(torch.ops.ridge, how.op)(
-        *(_to_last(x, how.last), _to_last(w, how.last), bias, _to_last(residual, how.last)),
+        *(to_last(x, how.last), to_last(w, how.last), bias, to_last(residual, how.last)),
         stride=how.stride,
         pad=how.padding,
         dilation=how.dilation,
@@ -91,6 +105,9 @@ def _convolution_and_pass(x, w, bias, residual, activation, *how):
     how = _How(*how)
     sizes = {key: getattr(how, key) for key in ("stride", "padding", "dilation", "output_padding")}
     sizes = {key: tuple(map(int, text.split(","))) for key, text in sizes.items() if text}
+    if len(sizes["padding"]) > 1 and len(sizes["padding"]) != x.dim() - 2:  # of each side
+        pads = sizes.pop("padding")
+        x = F.pad(x, pads if len(pads) == 2 else (pads[1], pads[3], pads[0], pads[2]))
     y = getattr(F, how.op)(x, w, bias, groups=int(how.groups), **sizes)
     if residual is not None:
         return y + residual
@@ -114,6 +131,7 @@ def _batch_norm(node, product):
     if given.get("training", False) or None in found[:2] or given["input"] is not product:
         return None
     check(node, product)
+    check_number(given.get("eps"), "eps")
     if any(value(p) is not None and value(p).dtype not in (torch.float32, value(product).dtype) for p in found):
         return None
     return (*found, given.get("eps", 1e-5))
@@ -126,9 +144,22 @@ def _is_of_pixels(x, w, how):
     return one and every and not how.tf32 and not how.output_padding
 
 
+def _padding(given):
+    """A convolution's padding as numbers. One by name is of each side: "same" has the odd one behind."""
+    padding = given.get("padding", 0)
+    if padding != "same":
+        return 0 if padding == "valid" else padding
+    taps = value(given["weight"]).shape[2:]
+    dilation = given.get("dilation", 1)
+    dilation = dilation if isinstance(dilation, (tuple, list)) else (dilation,) * len(taps)
+    sums = [step * (count - 1) for step, count in zip(dilation, taps)]
+    return [*(total // 2 for total in sums), *(total - total // 2 for total in sums)]
+
+
 def _how(node, given, last):
     """The node's _How, of its arguments by name."""
     op, x = name(node), value(given["input"])
+    given = given | {"padding": _padding(given)}
     usual = {"stride": 1, "padding": 0, "dilation": 1} | ({"output_padding": 0} if "transpose" in op else {})
     sizes = {"output_padding": None} | {key: _numbers(given.get(key, number)) for key, number in usual.items()}
     more, strides = ([int(n) for n in (sizes[key] or "0").split(",")] for key in ("output_padding", "stride"))
@@ -145,10 +176,10 @@ def convolution(node, training):
         return
     given = arguments(node)
     x, w, bias = given["input"], given["weight"], given.get("bias")
-    check(x, w, node, *([] if bias is None else [bias]))
+    check_product(node, x, w, *([] if bias is None else [bias]))
     if value(x).dim() != value(w).dim():
         raise Unfit("its image has no batch")
-    last = _has_channels_last(x, w, node)
+    last = has_channels_last(x, w, node)
     how = _how(node, given, last)
     transposed = how.output_padding is not None
     nodes, norm = [node], None
@@ -186,7 +217,7 @@ def convolution(node, training):
 
 def _group_norm(x, groups, gamma, beta, eps, activation, last):
     y = torch.ops.ridge.group_norm(
-        *(_to_last(x, last), gamma, beta),
+        *(to_last(x, last), gamma, beta),
         groups=groups,
         eps=eps,
         activation=activation,
@@ -206,10 +237,11 @@ def group_norm(node, training):
         return
     given = arguments(node)
     x, gamma, beta = given["input"], given.get("weight"), given.get("bias")
-    check(x, node, *(p for p in (gamma, beta) if p is not None))
+    check_in_float32(node, x, *(p for p in (gamma, beta) if p is not None))
+    check_number(given.get("eps"), "eps")
     if value(x).dim() != 4:
         raise Unfit(f"its tensor has {value(x).dim()} axes")
-    last = _has_channels_last(x, node)
+    last = has_channels_last(x, node)
     after = only_user(node)
     for activation in (activation_of(after), None):
         nodes = (node, after) if activation else (node,)

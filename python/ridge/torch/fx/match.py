@@ -22,6 +22,7 @@ class Match:
     sums: tuple = ()  # nodes whose result is Ridge's second
     ours: bool = True  # False: `ridge` is PyTorch's own operator, called otherwise
     norm: tuple = ()  # (mean, var, gamma, beta, eps) to be folded into a filter and a bias, inputs 1 and 2 (fold.py)
+    hides: tuple = ()  # those of the inputs that are masks, True for what is hidden (others are True for what is seen)
     any_layout: bool = False  # the result lies as the graph's does; else it is contiguous, and the graph's must be
 
 
@@ -30,7 +31,8 @@ class Unfit(Exception):
 
 
 def check(*tensors):
-    """One device and one float type of all."""
+    """One device and one float type of all. Under torch.autocast Ridge's operators convert as PyTorch's do, each of the
+    float types."""
     first = value(tensors[0])
     for tensor in tensors:
         found = value(tensor)
@@ -40,10 +42,34 @@ def check(*tensors):
             raise Unfit(f"it is of {type(found).__name__}")
         if found.dtype not in _FLOATS:
             raise Unfit(f"its type is {found.dtype}")
-        if found.dtype != first.dtype:
+        if found.dtype != first.dtype and not graph.autocast_type(first.device.type):
             raise Unfit(f"its types are {first.dtype} and {found.dtype}")
         if found.device != first.device:
             raise Unfit("its tensors are on several devices")
+
+
+def check_number(found, name):
+    """Of an option; a call may be given it, and it then is an input of the graph."""
+    if isinstance(found, torch.fx.Node):
+        raise Unfit(f"its {name} is an input")
+
+
+def check_product(node, *inputs):
+    """A product's result and inputs; what torch.autocast multiplies has its type."""
+    check(*inputs, node)
+    _check_autocast(node, graph.autocast_type(value(node).device.type))
+
+
+def check_in_float32(node, *inputs):
+    """The same of what torch.autocast computes in float32."""
+    check(*inputs, node)
+    _check_autocast(node, torch.float32)
+
+
+def _check_autocast(node, dtype):
+    found = value(node)
+    if graph.autocast_type(found.device.type) and found.dtype != dtype:
+        raise Unfit(f"under autocast its result is {found.dtype}")
 
 
 def are_alike(a, b):

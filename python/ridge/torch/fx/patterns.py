@@ -9,14 +9,24 @@ its result.
 import torch
 import torch.nn.functional as F
 
-from ridge.torch.fx import attention, graph, images
+from ridge.torch.fx import attention, graph, images, layers, pooling, written
 from ridge.torch.fx.graph import arguments, name, only_user, others, value
-from ridge.torch.fx.match import Match, Unfit, activation_of, are_alike, check, residual_of
+from ridge.torch.fx.match import (
+    Match,
+    Unfit,
+    activation_of,
+    are_alike,
+    check,
+    check_in_float32,
+    check_number,
+    check_product,
+    residual_of,
+)
 
 
-def _check_product(*tensors):
-    check(*tensors)
-    first = value(tensors[0])
+def _check_product(node, *inputs):
+    check_product(node, *inputs)
+    first = value(node)
     if first.dtype == torch.float32 and first.is_cuda and torch.backends.cuda.matmul.allow_tf32:
         raise Unfit("float32 may be multiplied in TF32 (torch.backends.cuda.matmul.allow_tf32)")
 
@@ -41,7 +51,7 @@ def linear(node, training):
         return
     given = arguments(node)
     x, w, bias = given["input"], given["weight"], given.get("bias")
-    _check_product(x, w, node, *([] if bias is None else [bias]))
+    _check_product(node, x, w, *([] if bias is None else [bias]))
     nodes, activation = [node], None
     found = [_linear_match(nodes, x, w, bias, None, None)]
     after = only_user(node)
@@ -90,7 +100,7 @@ def gate(node, training):
         if a["input"] is not b["input"] or a.get("bias") is not None or b.get("bias") is not None:
             continue
         x = a["input"]
-        _check_product(x, a["weight"], b["weight"], node)
+        _check_product(node, x, a["weight"], b["weight"])
         if graph.sizes(a["weight"]) != graph.sizes(b["weight"]):
             continue
         nodes = graph.in_order((left, acted, up, node))
@@ -154,7 +164,7 @@ def packed_gate(node, training):
         if any(user is not node and user not in inner for n in inner for user in n.users):
             continue
         x, w = arguments(product)["input"], arguments(product)["weight"]
-        _check_product(x, w, node)
+        _check_product(node, x, w)
         nodes = graph.in_order((node, *inner))
         inputs = (x, w, left[1], activation)
         yield Match(f"linear+{activation}+gate", nodes, inputs, _packed_gate, _packed_gate_and_pass)
@@ -164,30 +174,60 @@ def packed_gate(node, training):
 # ---- norms -----------------------------------------------------------------------------------------------------------
 
 
-def _norm(op, axes, eps, *tensors):
-    """Of x or of x + residual, gamma and beta; with a residual the sum, too."""
-    return getattr(torch.ops.ridge, op)(*tensors, axes=axes, eps=eps)
+def _of_type(parameter, x):
+    """A norm's parameter in its tensor's type, as Ridge takes it; torch.autocast converts both."""
+    if parameter is None or parameter.dtype == x.dtype or graph.autocast_type(x.device.type):
+        return parameter
+    return parameter.to(x.dtype)
 
 
-def _torch_norm(op, axes, eps, x, *others):
+def _norm(op, axes, eps, order, *tensors):
+    """Of x or of x + residual, gamma and beta; with a residual the sum, too. order: that of x's axes in memory."""
+    *rows, gamma, beta = tensors
+    rows = rows if order is None else [x.permute(order) for x in rows]
+    y = getattr(torch.ops.ridge, op)(*rows, *(_of_type(p, rows[0]) for p in (gamma, beta)), axes=axes, eps=eps)
+    return y if order is None else y.permute([order.index(axis) for axis in range(len(order))])
+
+
+def _torch_norm(op, axes, eps, order, x, *others):
     """Without the sum before it, which Inductor makes in the norm's kernel: its bytes are not counted here."""
-    gamma, beta = others[-2:]
+    gamma, beta = (_of_type(p, x) for p in others[-2:])
     if op.endswith("rms_norm"):
         return F.rms_norm(x, x.shape[-axes:], gamma, eps)
     return F.layer_norm(x, x.shape[-axes:], gamma, beta, eps)
 
 
+def _order_of(node, x):
+    """The order of x's axes in memory where a result over the last one lies as x does, without gaps; None where both are
+    contiguous, or lie otherwise."""
+    strides = [graph.hint(stride) for stride in value(x).stride()]
+    if (
+        graph.is_contiguous(node)
+        or strides != [graph.hint(stride) for stride in value(node).stride()]
+        or strides[-1] != 1
+    ):
+        return None
+    order = (*sorted(range(len(strides) - 1), key=lambda axis: -strides[axis]), len(strides) - 1)
+    return order if graph.is_contiguous(x, order) else None
+
+
 def _norm_match(op, nodes, x, gamma, beta, eps, axes=1):
     parameters = [p for p in (gamma, beta) if p is not None]
-    check(x, nodes[-1], *parameters)
+    check_in_float32(nodes[-1], x)
+    for parameter in parameters:
+        check(parameter)
     # Ridge's call stands where the sum stood, which others may use. What is computed after that is not there yet.
     if name(x) == "add" and not graph.writes(x) and all(p.op == "placeholder" for p in parameters):
         a, b = arguments(x).get("input"), arguments(x).get("other")
         merges = axes == 1 or all(graph.is_contiguous(t) for t in (a, b) if value(t) is not None)
+        # Under torch.autocast Ridge's sum is in float32, and this one may not be.
+        merges = merges and value(x).dtype == value(nodes[-1]).dtype
         if arguments(x).get("alpha", 1) == 1 and are_alike(a, b) and are_alike(a, x) and merges:
-            inputs = (f"add_{op}", axes, eps, a, b, gamma, beta)
+            inputs = (f"add_{op}", axes, eps, None, a, b, gamma, beta)
             yield Match(f"add_{op}", (x, *nodes), inputs, _norm, _torch_norm, sums=(x,))
-    yield Match(op, nodes, (op, axes, eps, x, gamma, beta), _norm, _torch_norm)
+    order = _order_of(nodes[-1], x) if axes == 1 else None
+    inputs = (op, axes, eps, order, x, gamma, beta)
+    yield Match(op, nodes, inputs, _norm, _torch_norm, any_layout=order is not None)
 
 
 def norm(node, training):
@@ -197,6 +237,7 @@ def norm(node, training):
     given = arguments(node)
     x, gamma, beta, eps = given["input"], given.get("weight"), given.get("bias"), given.get("eps")
     axes = len(given["normalized_shape"])
+    check_number(eps, "eps")
     if axes > 1 and not all(graph.is_contiguous(t) for t in (x, gamma, beta) if t is not None):
         raise Unfit("it is over several axes of a tensor that is not contiguous")
     if eps is None:  # an RMS norm's is that of the type in which PyTorch computes
@@ -208,46 +249,143 @@ def _unconverted(node):
     return arguments(node)["input"] if name(node) == "to" else node
 
 
-def written_rms_norm(node, training):
-    """gamma * (x rsqrt(mean(x^2) + eps)), in float32 between, as models spell it out."""
-    if name(node) != "rsqrt":
+def _mean_of(node):
+    """What a node is the mean of along the last axis, which stays; or None."""
+    if name(node) != "mean":
+        return None
+    given = arguments(node)
+    return given["input"] if given.get("dim") in (-1, (-1,), [-1]) and given.get("keepdim") else None
+
+
+def _square_of(node):
+    """What a node is the square of, or None."""
+    if name(node) == "square" or (name(node) == "pow" and arguments(node).get("exponent") == 2):
+        return arguments(node)["input"]
+    if name(node) == "mul" and arguments(node).get("input") is arguments(node).get("other"):
+        return arguments(node)["input"]
+    return None
+
+
+def _centered(node):
+    """(x, its mean) where a node is x - mean(x); else None."""
+    if name(node) != "sub" or arguments(node).get("alpha", 1) != 1:
+        return None
+    x, mean = arguments(node)["input"], arguments(node)["other"]
+    of = _mean_of(mean)
+    return (x, mean) if of is not None and _unconverted(of) is _unconverted(x) else None
+
+
+def _scaled(node):
+    """(the number under the root, what a node multiplies by 1 / root or divides by root); None where it is neither."""
+    scaled = only_user(node)
+    if name(node) == "rsqrt" and name(scaled) == "mul":
+        return others(scaled, node), scaled
+    if name(node) == "sqrt" and name(scaled) == "div" and arguments(scaled)["other"] is node:
+        return arguments(scaled)["input"], scaled
+    return None
+
+
+def _parameter_of(node, like):
+    """Whether a node is a vector, or a number and a vector, that a row of `like` is multiplied by or added to."""
+    found = value(node)
+    return (
+        found is not None
+        and found.dim() == 1
+        and found.is_floating_point()
+        and graph.sizes(node) == graph.sizes(like)[-1:]
+    )
+
+
+def _parameters_after(node, x):
+    """(the last node, the ones before it, gamma, beta) of what scales and shifts the rows of a norm, as far as the result
+    is of x's type: conversions, a product with a vector, a sum with one."""
+    nodes, gamma, beta = [node], None, None
+    best = (node, (), None, None) if value(node).dtype == value(x).dtype else None
+    while (after := only_user(nodes[-1])) is not None:
+        last = nodes[-1]
+        if name(after) == "mul" and gamma is None and beta is None and _parameter_of(others(after, last), x):
+            gamma = others(after, last)
+        elif name(after) == "add" and beta is None and _parameter_of(others(after, last), x):
+            beta = others(after, last)
+        elif name(after) != "to" or arguments(after)["input"] is not last:
+            break
+        nodes.append(after)
+        if (
+            value(after) is not None
+            and value(after).dtype == value(x).dtype
+            and (gamma is not None or beta is not None)
+        ):
+            best = after, tuple(nodes[:-1]), gamma, beta
+    return best
+
+
+def written_norm(node, training):
+    """gamma * (x rsqrt(mean(x^2) + eps)) + beta, and the same of x - mean(x), as models spell them out: in float32 between,
+    with parameters of any float type, by a root that is multiplied by or divided by."""
+    if name(node) not in ("rsqrt", "sqrt"):
         return
     inside = arguments(node)["input"]
-    if name(inside) != "add" or not isinstance(arguments(inside).get("other"), float):
+    if name(inside) != "add" or arguments(inside).get("alpha", 1) != 1:
         return
-    eps, mean = arguments(inside)["other"], arguments(inside)["input"]
-    if (
-        name(mean) != "mean"
-        or arguments(mean).get("dim") not in (-1, (-1,), [-1])
-        or not arguments(mean).get("keepdim")
-    ):
+    pair = arguments(inside)["input"], arguments(inside)["other"]
+    eps, mean = pair if isinstance(pair[0], float) else pair[::-1]
+    power = _mean_of(mean)
+    inner = _square_of(power) if power is not None else None
+    found = _scaled(node) if inner is not None else None
+    if not isinstance(eps, float) or found is None:
         return
-    power = arguments(mean)["input"]
-    if name(power) != "pow" or arguments(power).get("exponent") != 2:
+    factor, scaled = found
+    first, second = _centered(inner), _centered(factor)
+    if first and second:
+        op, x = "layer_norm", _unconverted(first[0])
+        if _unconverted(second[0]) is not x:
+            return
+    else:
+        op, x = "rms_norm", _unconverted(inner)
+        if _unconverted(factor) is not x:
+            return
+    if value(x) is None or value(scaled) is None:
         return
-    wide = arguments(power)["input"]
-    x, scaled = _unconverted(wide), only_user(node)
-    if scaled is None or name(scaled) != "mul" or _unconverted(others(scaled, node)) is not x:
+    found = _parameters_after(scaled, x)
+    if found is None:
+        raise Unfit(f"its result is {value(scaled).dtype}, of {value(x).dtype}")
+    last, before, gamma, beta = found
+    # What leads from x to the result; a conversion that others use too is made for them all the same.
+    made_of = [p for p in (x, gamma, beta) if p is not None]
+    nodes = graph.leading_to(last, made_of)
+    if any(user not in nodes for inner in nodes[:-1] if name(inner) != "to" for user in inner.users):
+        raise Unfit("what is between its nodes is asked for")
+    yield from _norm_match(op, nodes, x, gamma, beta, eps)
+
+
+# ---- softmax ---------------------------------------------------------------------------------------------------------
+
+
+def _softmax(op, x, axis):
+    return getattr(torch.ops.ridge, op)(x, axis=axis)
+
+
+def _torch_softmax(op, x, axis):
+    return getattr(torch, op)(x, axis)
+
+
+def softmax(node, training):
+    """softmax and log_softmax along any axis, where they are not attention's."""
+    if name(node) not in ("softmax", "log_softmax") or value(node) is None:
         return
-    nodes = [power, mean, inside, node, scaled]
-    if wide is not x:
-        nodes.insert(0, wide)
-    after = only_user(scaled)
-    if after is not None and name(after) == "to":
-        nodes.append(after)
-        after = only_user(after)
-    if after is None or name(after) != "mul":
+    given = arguments(node)
+    x, axis = given["input"], given.get("dim")
+    if not isinstance(axis, int) or value(x) is None or value(x).dim() == 0:
         return
-    gamma = others(after, nodes[-1])
-    if value(gamma) is None or value(gamma).dim() != 1:
-        return
-    yield from _norm_match("rms_norm", (*nodes, after), x, gamma, None, eps)
+    check_in_float32(node, x)
+    yield Match(name(node), (node,), (name(node), x, axis), _softmax, _torch_softmax)
 
 
 # What comes first takes a node that two could have. In training the sum goes to the norm, whose backward adds up what
 # comes back through it; else to the product, which saves the norm reading it.
+_ATTENTION = (attention.attention, written.written_attention, layers.attention_layer)
 INFERENCE = (
-    *(gate, packed_gate, linear, norm, written_rms_norm),
-    *(attention.attention, attention.written_attention, images.convolution, images.group_norm),
+    *(gate, packed_gate, linear, norm, written_norm, *_ATTENTION, layers.encoder_layer, softmax),
+    *(images.convolution, images.group_norm, pooling.pooling),
 )
-TRAINING = (norm, written_rms_norm, linear, attention.attention, attention.written_attention)
+TRAINING = (norm, written_norm, linear, *_ATTENTION, softmax)
