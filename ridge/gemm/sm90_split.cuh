@@ -30,18 +30,15 @@ enum class Copied : std::uint8_t { none, skinny, both };
 struct SplitHints {
   int prefetch_steps = 0;  // steps of the wide operand prefetched to L2 before the previous kernel ends
   int left = 0x7fffffff;   // steps still to be loaded when the next kernel may begin
-  int ahead = 0;  // distance in steps, across tiles, at which the wide operand is prefetched to L2 all the time
 };
 
-// With few rows the kernel only waits for memory, and the next kernel's first loads should start before this one ends:
-// as many as memory brings in the 4 us or so that this one's end and the next one's start take. Where blocks take
-// several tiles, all of them end a tile at about the same time, and their stages are full long before its sums have
-// left; so they prefetch as far ahead all the time.
+// With few rows the kernel only waits for memory, and the next kernel's first loads should start before this one ends.
+// Where each multiprocessor has at most one piece of work (a tile, or a block's part of it), the prefetch distance is
+// the number of stages. More takes longer, and so does prefetching all the time for the ends of tiles: what is loaded
+// right after it passes the L2 cache twice.
 constexpr SplitHints split_hints(const Config& c, std::int64_t pieces, int sms) {
   if (c.bn > 64) return {};
-  constexpr int prefetched_bytes = 128 << 10;  // of a block
-  const int ahead = prefetched_bytes / (c.bm * wgmma_line_bytes);
-  return pieces <= sms ? SplitHints{ahead, 4} : SplitHints{ahead, 2, ahead};
+  return pieces <= sms ? SplitHints{c.stages, 4} : SplitHints{c.stages / 3, 2};
 }
 
 // The launch's arguments beside the tensor maps.
@@ -290,13 +287,6 @@ __global__ void __launch_bounds__(SplitKernel<Policy, T, MW, MN>::threads, Polic
                                                          pipeline.full + stage, tile.wide_row, k,
                                                          tile.batch * gate.batch, 0);
     };
-    const auto prefetch_wide = [&](const Tile& tile, int i) {
-      if constexpr (MW == Major::k) {
-        const int k = (first + i) * c.bk;
-        sm90::fetch(&map_wide, k, tile.wide_row, tile.batch * work.batch_of_wide);
-        if constexpr (K::c.gated) sm90::fetch(&gate.map, k, tile.wide_row, tile.batch * gate.batch);
-      }
-    };
     const auto load_skinny = [&](const Tile& tile, int i, int stage) {
       unsigned char* const to = shared + stage * wgmma_stage_bytes(c) + K::bytes_wide;
       if constexpr (!K::gathers) {
@@ -329,7 +319,11 @@ __global__ void __launch_bounds__(SplitKernel<Policy, T, MW, MN>::threads, Polic
       sm90::arrive_and_expect_tx(sums_full, (split - 1) * (consumers * 128 * 16u << work.share_log2));
       const int at_once = ::min(steps, c.stages);
       const Tile tile = tile_at(first_tile);
-      for (int i = 0; i < ::min(steps, work.hints.prefetch_steps); ++i) prefetch_wide(tile, i);
+      if constexpr (MW == Major::k)
+        for (int i = 0; i < ::min(steps, work.hints.prefetch_steps); ++i) {
+          sm90::fetch(&map_wide, (first + i) * c.bk, tile.wide_row, tile.batch * work.batch_of_wide);
+          if constexpr (c.gated) sm90::fetch(&gate.map, (first + i) * c.bk, tile.wide_row, tile.batch * gate.batch);
+        }
       if (work.copied == Copied::none) {
         tile::grid_dependency_wait();
         for (; loaded < at_once; ++loaded) load_step(tile, loaded, one_tile);
@@ -353,17 +347,12 @@ __global__ void __launch_bounds__(SplitKernel<Policy, T, MW, MN>::threads, Polic
       sm90::cluster_wait();
     };
     if (group == consumers) {
-      const int ahead = ::min(work.hints.ahead, steps);
       if (loads)
         for (unsigned index = first_tile; index < work.tiles; index += tile_step, loaded = 0) {
           const Tile tile = tile_at(index);
-          const bool of_last = index + tile_step >= work.tiles;
           for (; loaded < steps; ++loaded) {
             pipeline.producer_acquire(ring);
-            load_step(tile, loaded, of_last);
-            const int i = loaded + ahead;
-            if (ahead > 0 && i < steps) prefetch_wide(tile, i);
-            else if (ahead > 0 && !of_last) prefetch_wide(tile_at(index + tile_step), i - steps);
+            load_step(tile, loaded, index + tile_step >= work.tiles);
           }
         }
       if constexpr (K::gathers)

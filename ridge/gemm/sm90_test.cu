@@ -295,7 +295,7 @@ void check_split(int m, int n, int of_k, bool by_epilogue, int batch = 1, int wi
   const Status status = launch_split<Policy<I>, T, wide, skinny>(
       SwapAB ? b.operand() : a.operand(), few.operand(),
       PlainD{.d = by_epilogue ? WgmmaOperand{} : d.operand(), .vectors = n % 8 == 0}, {m, n, of_k, batch}, SwapAB, 1,
-      wide_rows ? wide_rows : split_wide(Policy<I>::config), Copied::none, SplitHints{2, 1, 3}, epilogue, few_sms, {},
+      wide_rows ? wide_rows : split_wide(Policy<I>::config), Copied::none, SplitHints{2, 1}, epilogue, few_sms, {},
       Operand<T>{few.data.data(), 1, few.pitch, few.batch_stride()}, gate.operand());
   ASSERT_TRUE(status.ok()) << status.message();
   const auto element = [](Matrices<T>& x, Major major, int of, int row, int along) {

@@ -172,7 +172,7 @@ inline Footprint footprint(const Variant& row, const GemmProblem& p, const Devic
 
 inline constexpr double store_clocks = 1200;  // for 64 x 256 elements of D: to shared memory, and the first wait
 // A persistent block's further tile, beyond its steps and its store: warps meet, and wait for its first loads. H200.
-inline constexpr double further_tile_clocks = 1100;
+inline constexpr double further_tile_clocks = 1100, further_ping_pong_clocks = 700;
 inline constexpr double odd_copies = 1.5;            // factor where a tile has an odd number of copies of 64 columns
 inline constexpr double start_clocks = 1800;         // a block's start and its barriers, without the launch; on an H100
 inline constexpr double cluster_start_clocks = 300;  // clusters start later
@@ -180,7 +180,7 @@ inline constexpr double early_clocks = 900;  // of a start that overlaps the pre
 inline constexpr double without_multicast = 1.01;   // factor by which a step takes longer
 inline constexpr double multicast_clocks = 460;     // the shortest step of blocks that wait for each other's copies
 inline constexpr double multicast_ping_pong = 640;  // the same where their warpgroups ping-pong
-inline constexpr double multicast_waves = 725;      // the same where tiles are 128 x 128, in several waves
+inline constexpr double multicast_waves = 600;      // the same where tiles are 128 x 128, in several waves; H200
 // Of a multiprocessor while all of them load, with tiles of 128 rows and of 64; measured on an H100.
 inline constexpr double l2_bytes_per_clock = 50, l2_bytes_of_small_tiles = 62;
 // The same where no block has a second tile: of one multiprocessor at most, and of all together with tiles of 128 rows.
@@ -290,8 +290,9 @@ inline Clocks clocks_of_tiles(const Variant& row, const GemmProblem& p, const De
                                      : std::max(alone, (steps * step + finish - waits) / 2) + waits +
                                            (is_by_columns_alone(c) ? beside_largest_tiles : beside_products) * active;
       if (most == 1 && of_one > step) clocks.step = {of_one, "a tile that one of two warpgroups has alone"};
+      clocks.start += (most - 1) * further_ping_pong_clocks;
       clocks.finish = most * (both - alone) + finish;
-      clocks.total = start + most * both + finish;
+      clocks.total = clocks.start + most * both + finish;
       break;
     }
     default:
@@ -317,13 +318,12 @@ inline Clocks clocks_of(const Variant& row, const GemmProblem& p, const DeviceIn
   const double last = std::fmod(tiles, device.sms), of_tile = cost(p).bytes() / tiles;
   const bool tail = tiles > device.sms;
   constexpr double box_rows = 64;  // a box that has none of A's rows takes no time
-  // With a gate, most of what a tile loads are columns of B and G: boxes of A cost a share of that, and a last wave
-  // takes no longer. H200, 1 to 128 rows.
-  const bool gated = row.config.gated;
-  constexpr double of_gated = 0.3;
-  const double outside = row.config.grouped ? 0
-                                            : std::max(0.0, 1 - static_cast<double>(p.m) / box_rows) * outside_rows *
-                                                  (gated ? of_gated : 1);
+  // With a gate, most of what a tile loads are columns of B and G, and a last wave takes no longer. Rows outside of A
+  // cost tiles of 64 rows little, and only below 32; and those of 128 more, up to all of them. H200, 1 to 128 rows.
+  const bool gated = row.config.gated, small = row.config.bm <= 64;
+  const double tile_rows = !gated ? box_rows : small ? 32 : 128, share = !gated ? 1 : small ? 0.4 : 0.6;
+  const double outside =
+      row.config.grouped ? 0 : std::max(0.0, 1 - static_cast<double>(p.m) / tile_rows) * outside_rows * share;
   const double from_memory =
       (1 + outside) * ((tiles - last) * of_tile / memory_rate(device.sms, false, device) +
                        (last > 0 ? last * of_tile / memory_rate(last, tail && !gated, device) : 0)) +
