@@ -1,9 +1,9 @@
 // Gradients of many short sequences with mma.sync, from Ampere on: f16 and bf16. The formulas are in gradient.cuh.
 //
 // A block has all keys of a key head and, one query head after the other, all queries: no sum leaves it, so that one
-// kernel computes everything. A warp owns 16 keys. S and dP have keys as rows: P and dS are then in the warp's registers
-// as the left operands of dV and dK, which accumulate in registers too. dQ needs the transpose: dS goes to shared
-// memory, and once all warps' dS is there, each warp takes some of dQ's queries and columns.
+// kernel computes everything. A warp owns 16 keys. S and dP have keys as rows: P and dS are then in the warp's
+// registers as the left operands of dV and dK, which accumulate in registers too. dQ needs the transpose: dS goes to
+// shared memory, and once all warps' dS is there, each warp takes some of dQ's queries and columns.
 //
 // A head has little work, and most of a block's time is latency. Tiles are therefore as long as the sequences, and
 // several blocks share a multiprocessor, whose loads overlap each other's products.

@@ -9,7 +9,7 @@ inline constexpr int short_keys = 16;     // of a warp: rows of a product
 inline constexpr int short_queries = 32;  // that a warp multiplies its keys by at a time
 
 // What a block needs for a problem's sizes: it has a warp for every 16 keys, and tiles as long as the sequences. In
-// shared memory: K, V, Q and dO in panels of 64 columns; dS, [keys][queries]; statistics of the queries; a mask tensor's
+// shared memory: K, V, Q and dO in panels of 64 columns; dS, [keys][queries]; statistics of the queries; a mask's
 // elements as floats, [queries][bias_pitch].
 struct ShortBlock {
   int queries, keys;  // rows of the tiles: whole numbers of the above

@@ -13,7 +13,7 @@ void check(const std::string& variant, const std::string& text, void (*spoil)(In
   check_gradient(variant, text, launch, spoil);
 }
 
-constexpr const char *narrow = "short_gradient_64", *wide = "short_gradient_128";
+constexpr const char *narrow = "short_gradient_64", *longest = "short_gradient_64_long", *wide = "short_gradient_128";
 
 TEST(AttentionGradientsOfShortSequences, SizesAroundTiles) {
   for (const char* size : {"sq=1,sk=1,d=1", "sq=16,sk=16,d=64", "sq=32,sk=33,d=63", "sq=128,sk=128,d=64",
@@ -21,6 +21,12 @@ TEST(AttentionGradientsOfShortSequences, SizesAroundTiles) {
     check(narrow, std::string("bf16:b=2,hq=3,hkv=3,") + size);
   for (const char* size : {"sq=128,sk=128,d=128", "sq=29,sk=77,d=72", "sq=31,sk=15,d=96,dv=72", "sq=5,sk=7,d=3,dv=127"})
     check(wide, std::string("f16:b=2,hq=2,hkv=2,") + size);
+}
+TEST(AttentionGradientsOfShortSequences, LongerOnes) {
+  check(longest, "bf16:b=1,hq=2,hkv=2,sq=197,sk=197,d=64:layout=bshd");
+  check(longest, "f16:b=1,hq=2,hkv=1,sq=224,sk=208,d=64:causal:fill=nan");
+  check(longest, "bf16:b=1,hq=1,hkv=1,sq=130,sk=207,d=40:softcap=2:causal=lower_right");
+  check(longest, "bf16:b=1,hq=1,hkv=1,sq=60,sk=150,d=64,mask=1:fill=inf");
 }
 TEST(AttentionGradientsOfShortSequences, HeadsThatShareKeys) {
   check(narrow, "f16:b=2,hq=6,hkv=2,sq=70,sk=100,d=64:layout=bshd");

@@ -130,8 +130,8 @@ template <class Policy, class T> class WgmmaConsumer {
   template <int Pieces> __device__ __forceinline__ void add_row(const float (&biases)[Pieces][2]) {
     for_scores_and_biases(biases, [](float& score, float bias) { score += bias; });
   }
-  // Sets scores of keys whose bias is -inf to -inf, whatever they were. Other scores that are NaN may become +inf, which
-  // makes their row NaN too.
+  // Sets scores of keys whose bias is -inf to -inf, whatever they were. Other scores that are NaN may become +inf,
+  // which makes their row NaN too.
   template <int Pieces> __device__ __forceinline__ void exclude_row(const float (&biases)[Pieces][2]) {
     float limits[Pieces][2];
 #pragma unroll

@@ -106,8 +106,8 @@ template <class T> struct WgmmaMask {
   }
 };
 
-// For MaskLoad::threads: a mask with one row for all queries, as of padding. A lane loads the elements of two neighbouring
-// keys of every 64, before the tile's products, and the lanes of a warp exchange them.
+// For MaskLoad::threads: a mask with one row for all queries, as of padding. A lane loads the elements of two
+// neighbouring keys of every 64, before the tile's products, and the lanes of a warp exchange them.
 template <class Consumer, class T> struct WgmmaMaskRow {
   static constexpr int pieces = (Consumer::tile_keys + 63) / 64;
   const Arguments<T>& a;
