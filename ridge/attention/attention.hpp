@@ -23,7 +23,7 @@
 //           If a score's products overflow float32 in some order of addition, with both signs, its row is unspecified.
 // Gradients dQ, dK, dV have the shapes and the type of Q, K and V. Inputs are those, the mask, O and LSE of the forward
 //           pass, and dO. Sums are float32; heads that share K and V are summed in their order. Rows on tensor cores
-//           (mma_gradient, wgmma_gradient) round P and dS to the 16-bit type before they multiply dO, Q and K (f16 to
+//           (mma_, short_, wgmma_gradient) round P and dS to the 16-bit type before they multiply dO, Q and K (f16 to
 //           infinity beyond 65504); others compute in float32 throughout. Where the absolute value of LSE is above
 //           2,839 (4,096 / log2 e), a float has lost too much of the logarithm of the sum of weights: the sum is
 //           computed again, if LSE belongs to these keys. A mask has no gradient. Where a query may not attend, neither

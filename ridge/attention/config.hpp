@@ -20,8 +20,9 @@ enum class Algorithm : std::uint8_t {
   decode_one,      // sm90_decode_one.cuh: one query; a producer warp, and little code in the consumers
   wgmma_gradient,  // sm90_gradient.cuh: gradients with wgmma
   wgmma_terms,     // sm90_terms.cuh: float32 with wgmma, each number split into three bf16 components
+  short_gradient,  // sm80_gradient_short.cuh: gradients of short sequences, a block for each key head, with mma.sync
 };
-inline constexpr int algorithm_count = 11;
+inline constexpr int algorithm_count = 12;
 
 // What overlaps in Algorithm::wgmma: the steps of the ladder.
 enum class Schedule : std::uint8_t {
@@ -33,10 +34,11 @@ enum class Schedule : std::uint8_t {
 struct Config {
   Algorithm algorithm = Algorithm::naive;
   int bm = 1, bn = 1;     // queries of a block, and keys per iteration; for gradients, rows that a block
-                          // owns (queries or keys), and rows of the other side per iteration
+                          // owns (queries or keys), and rows of the other side per iteration; for
+                          // short_gradient, most keys and most queries
   int d = 256, dv = 256;  // largest number of columns of Q and K, and of V
   int threads = 128;
-  int rows = 1;            // rows of bm per thread (register_tile, gradient_tile) or per warp (mma_sync, mma_gradient)
+  int rows = 1;            // rows of bm per thread (register_tile, gradient_tile) or per warp (those with mma.sync)
   bool split = false;      // split-KV: blocks take parts of the keys, merged afterwards, and the heads that share them
   int blocks_per_sm = 1;   // least occupancy asked of the compiler
   int stages = 2;          // tiles of K, and of V, in shared memory (wgmma), or per warp (decode);

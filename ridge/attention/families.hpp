@@ -4,6 +4,7 @@
 #include <ridge/attention/naive.hpp>
 #include <ridge/attention/register_tile.hpp>
 #include <ridge/attention/sm80_gradient.hpp>
+#include <ridge/attention/sm80_gradient_short.hpp>
 #include <ridge/attention/sm80_mma.hpp>
 #include <ridge/attention/sm90_decode.hpp>
 #include <ridge/attention/sm90_decode_one.hpp>
@@ -19,7 +20,7 @@ namespace ridge::attention_detail {
 inline constexpr const Family* families[] = {
     &naive::family,      &tiled::family,          &register_tile::family, &gradient_tile::family,
     &mma_sync::family,   &mma_gradient::family,   &wgmma::family,         &decode::family,
-    &decode_one::family, &wgmma_gradient::family, &wgmma_terms::family,
+    &decode_one::family, &wgmma_gradient::family, &wgmma_terms::family,   &short_gradient::family,
 };
 static_assert(std::size(families) == algorithm_count);
 inline const Family& family_of(const Variant& row) { return *families[static_cast<int>(row.config.algorithm)]; }

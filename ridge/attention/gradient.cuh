@@ -25,7 +25,7 @@ template <class T> struct GradientArguments : Arguments<T> {
   T *grad_q, *grad_k, *grad_v;  // shapes of q, k and v
   Strides at_grad_o, at_grad_q, at_grad_k, at_grad_v;
   int key_heads;      // heads / group
-  QueryStats* stats;  // [batch, heads, sq], with the strides at_row
+  QueryStats* stats;  // [batch, heads, sq], with the strides at_row; null without a workspace
 };
 
 // Restricts the arguments to one sequence, as for the forward pass.
@@ -35,7 +35,7 @@ template <class T> __device__ __forceinline__ void select_sequence(GradientArgum
   a.grad_q += begin.query * a.at_grad_q.row;
   a.grad_k += begin.key * a.at_grad_k.row;
   a.grad_v += begin.key * a.at_grad_v.row;
-  a.stats += begin.query;
+  if (a.stats != nullptr) a.stats += begin.query;  // not all kernels have them
 }
 
 enum class Side { queries, keys };

@@ -40,17 +40,28 @@ __device__ __forceinline__ void multiply_rows(const float* a, const float* b, in
   RIDGE_UNROLL_ON_GPU
   for (int i = 0; i < M; ++i) RIDGE_UNROLL_ON_GPU
   for (int j = 0; j < N; ++j) products[i][j] = 0;
+  if (columns <= 0) return;
+  // Double buffering: the next fragments are read while these are multiplied, as few warps share a multiprocessor.
+  simt::vec<float, fragment> x[2][M], y[2][N];
+  const auto read = [&](int c, int to) {
+    RIDGE_UNROLL_ON_GPU
+    for (int i = 0; i < M; ++i) x[to][i] = simt::load<fragment>(a + i * (StepA * Pitch) + c);
+    RIDGE_UNROLL_ON_GPU
+    for (int j = 0; j < N; ++j) y[to][j] = simt::load<fragment>(b + j * (StepB * Pitch) + c);
+  };
+  read(0, 0);
   RIDGE_KEEP_LOOP
-  for (int c = 0; c < columns; c += fragment) {
-    simt::vec<float, fragment> x[M], y[N];
+  for (int first = 0; first < columns; first += 2 * fragment) {
     RIDGE_UNROLL_ON_GPU
-    for (int i = 0; i < M; ++i) x[i] = simt::load<fragment>(a + i * (StepA * Pitch) + c);
-    RIDGE_UNROLL_ON_GPU
-    for (int j = 0; j < N; ++j) y[j] = simt::load<fragment>(b + j * (StepB * Pitch) + c);
-    RIDGE_UNROLL_ON_GPU
-    for (int e = 0; e < fragment; ++e) RIDGE_UNROLL_ON_GPU
-    for (int i = 0; i < M; ++i) RIDGE_UNROLL_ON_GPU
-    for (int j = 0; j < N; ++j) products[i][j] = fmaf(x[i][e], y[j][e], products[i][j]);
+    for (int now = 0; now < 2; ++now) {
+      const int c = first + now * fragment;
+      if (now == 1 && c >= columns) continue;
+      if (c + fragment < columns) read(c + fragment, 1 - now);
+      RIDGE_UNROLL_ON_GPU
+      for (int e = 0; e < fragment; ++e) RIDGE_UNROLL_ON_GPU
+      for (int i = 0; i < M; ++i) RIDGE_UNROLL_ON_GPU
+      for (int j = 0; j < N; ++j) products[i][j] = fmaf(x[now][i][e], y[now][j][e], products[i][j]);
+    }
   }
 }
 

@@ -21,6 +21,7 @@ Status launch(const Call& call) {
       switch (variants[call.plan.variant].config.algorithm) {
         case Algorithm::mma_sync: return is_f16 ? launch_mma_f16(call) : launch_mma_bf16(call);
         case Algorithm::mma_gradient: return is_f16 ? launch_mma_gradient_f16(call) : launch_mma_gradient_bf16(call);
+        case Algorithm::short_gradient: return launch_short_gradient(call);
         case Algorithm::wgmma: return is_f16 ? launch_wgmma_f16(call) : launch_wgmma_bf16(call);
         case Algorithm::wgmma_terms: return launch_wgmma_terms(call);
         case Algorithm::decode: return launch_decode(call);

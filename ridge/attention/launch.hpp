@@ -43,6 +43,8 @@ Status launch_decode_one(const Call&);
 // Algorithm::mma_gradient.
 Status launch_mma_gradient_f16(const Call&);
 Status launch_mma_gradient_bf16(const Call&);
+// Algorithm::short_gradient.
+Status launch_short_gradient(const Call&);
 // Algorithm::wgmma_gradient.
 Status launch_wgmma_gradient(const Call&);
 

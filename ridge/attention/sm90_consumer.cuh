@@ -126,6 +126,19 @@ template <class Policy, class T> class WgmmaConsumer {
         }
     }
   }
+  // Adds a bias for each key, the same for all queries. biases: of the keys 64 p + 2 lane and the next one.
+  template <int Pieces> __device__ __forceinline__ void add_row(const float (&biases)[Pieces][2]) {
+    for_scores_and_biases(biases, [](float& score, float bias) { score += bias; });
+  }
+  // Sets scores of keys whose bias is -inf to -inf, whatever they were. Other scores that are NaN may become +inf,
+  // which makes their row NaN too.
+  template <int Pieces> __device__ __forceinline__ void exclude_row(const float (&biases)[Pieces][2]) {
+    float limits[Pieces][2];
+#pragma unroll
+    for (int i = 0; i < 2 * Pieces; ++i)
+      limits[i / 2][i % 2] = biases[i / 2][i % 2] == minus_infinity ? minus_infinity : -minus_infinity;
+    for_scores_and_biases(limits, [](float& score, float limit) { score = fminf(score, limit); });
+  }
   // Replaces each score by factor * score + element, with [bm][bn] elements T in panels in shared memory from `from`
   // on; by -inf where the element is -inf, whatever the score was.
   __device__ __forceinline__ void add_elements(unsigned from, float factor) {
@@ -276,6 +289,18 @@ template <class Policy, class T> class WgmmaConsumer {
 #pragma unroll
       for (int i = 0; i < 4; ++i) f(n / 2 + 2 * i, pairs[i]);
     }
+  }
+  // f(score, bias) for every score, with biases as in add_row().
+  template <int Pieces, class F>
+  __device__ __forceinline__ void for_scores_and_biases(const float (&biases)[Pieces][2], F f) {
+#pragma unroll
+    for (int n = 0; n < c.bn / 8; ++n)
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        const float bias = __shfl_sync(~0u, biases[n / 8][e], n % 8 * 4 + lane_ % 4);
+#pragma unroll
+        for (int r = 0; r < rows; ++r) f(s_[4 * n + 2 * r + e], bias);
+      }
   }
   // Sets scores of row r to -inf for keys where f(key).
   template <class F> __device__ __forceinline__ void mask_keys(int r, F f) {

@@ -106,6 +106,62 @@ template <class T> struct WgmmaMask {
   }
 };
 
+// For MaskLoad::threads: a mask with one row for all queries, as of padding. A lane loads the elements of two
+// neighbouring keys of every 64, before the tile's products, and the lanes of a warp exchange them.
+template <class Consumer, class T> struct WgmmaMaskRow {
+  static constexpr int pieces = (Consumer::tile_keys + 63) / 64;
+  const Arguments<T>& a;
+  bool exists;
+  std::int64_t matrix;
+  unsigned elements[pieces][2];  // bits of them
+
+  __device__ __forceinline__ WgmmaMaskRow(const Arguments<T>& args, const BlockCoord& at, bool has_mask)
+      : a(args),
+        exists(has_mask && args.at_mask.row == 0),
+        matrix(at.batch * args.at_mask.batch + at.head * args.at_mask.head) {}
+  // Loads the elements of keys from `first` on; past the last key its element, which does not matter.
+  __device__ __forceinline__ void load(int first) {
+    if (!exists) return;
+    const auto load_as = [&](auto bits) {
+      const auto* row = static_cast<const decltype(bits)*>(a.mask) + matrix;
+#pragma unroll
+      for (int p = 0; p < pieces; ++p)
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          const int key = first + p * 64 + static_cast<int>(threadIdx.x) % 32 * 2 + e;
+          elements[p][e] = row[::min(key, a.sk - 1) * a.at_mask.element];
+        }
+    };
+    if (a.mask_dtype == DType::boolean) load_as(static_cast<unsigned char>(0));
+    else if (a.mask_dtype == DType::f32) load_as(0u);
+    else load_as(static_cast<unsigned short>(0));
+  }
+  __device__ __forceinline__ void add_to(Consumer& m) const {
+    float biases[pieces][2];
+    bool any = false;
+#pragma unroll
+    for (int p = 0; p < pieces; ++p)
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        const unsigned bits = elements[p][e];
+        float& bias = biases[p][e];
+        if (a.mask_dtype == DType::boolean) bias = bits ? 0.0f : minus_infinity;
+        else if (a.mask_dtype == DType::f32) bias = __uint_as_float(bits);
+        else bias = first_of_pair(bits);
+        any = any || bias == minus_infinity;
+      }
+    if (a.mask_dtype != DType::boolean) m.add_row(biases);
+    if (simt::tile<32>().any(any)) m.exclude_row(biases);
+  }
+
+ private:
+  static __device__ __forceinline__ float first_of_pair(unsigned bits) {
+    float first, second;
+    tile::unpack_pair<T>(bits, first, second);
+    return first;
+  }
+};
+
 // o = softmax(scores(q k^T)) v                                                  shapes: see Arguments
 // Preconditions: cc 90; maps in boxes of 64 (q, o, mask) and bn (k, v) rows; rows of o are whole 16-byte vectors; one
 // split, pack 1; d and dv are at most the Config's; the grid has at least one block, and each block a tile;
@@ -263,12 +319,16 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
           return span_of(a, walk.first_query + m.row(r), first, ::min(first + c.bn, walk.keys.last));
         };
       };
+      [[maybe_unused]] WgmmaMaskRow<WgmmaConsumer<Policy, T>, T> mask_row(a, at, Mask == MaskLoad::threads && has_mask);
       // Computes P of a tile from its scores.
       const auto compute_p = [&](int tile) {
         const bool adds_scaled = loads_mask && scores.softcap == 0;
         if (takes_scores && !scores.as_is && !adds_scaled)
           m.for_scores([&](int, int, float product) { return scores.of(product); });
-        if (Mask == MaskLoad::threads && has_mask) WgmmaMask<T>(a, at).add_to(m, walk.first_query, walk.first(tile));
+        if constexpr (Mask == MaskLoad::threads) {
+          if (mask_row.exists) mask_row.add_to(m);
+          else if (has_mask) WgmmaMask<T>(a, at).add_to(m, walk.first_query, walk.first(tile));
+        }
         if constexpr (loads_mask) {
           sm90::wait(sync.full_mask + consumer, parity_mask);
           parity_mask ^= 1;
@@ -286,7 +346,8 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
           m.compute_p(scores.scale_log2);
         }
       };
-      const auto start_qk = [&] {
+      const auto start_qk = [&](int tile) {
+        if constexpr (Mask == MaskLoad::threads) mask_row.load(walk.first(tile));
         sm90::wait(sync.full_k + scored.stage(), scored.parity());
         sm90::fence_sums();
         m.start_qk(sm90::shared_address(shared), sm90::shared_address(stage_k(scored.stage())));
@@ -335,14 +396,14 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
       sm90::wait(sync.full_q + consumer, parity_q);
       parity_q ^= 1;
       if (own.from < own.to) {
-        start_qk();
+        start_qk(own.from);
         sm90::wait_products<0>();
         end_qk(own.from);
         compute_p(own.from);
         m.pack_p();
         for (int tile = own.from + 1; tile < own.to; ++tile) {
           wait_order();
-          start_qk();
+          start_qk(tile);
           start_pv();
           arrive_order(1 - consumer);
           sm90::wait_products<K::ping_pong ? 0 : 1>();

@@ -82,9 +82,11 @@ inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, con
     // Prologue and epilogue of a tile: measured on an H200, like efficiencies; where other blocks of the multiprocessor
     // overlap them, fitted to which row is faster.
     const double tile_clocks = c.blocks_per_sm == 1 ? 4000 : 3500.0 / c.blocks_per_sm;
-    // Every tile is an edge; where threads read a mask of float32, pair by pair, they wait for it (estimated).
+    // Every tile is an edge; where threads read a mask of float32, pair by pair, they wait for it (estimated). One row
+    // for all queries has few elements (estimated too).
+    const bool is_row = p.mask != AttentionMask::none && p.mask_layout->row == 0 && p.sq > 1;
     const bool reads_floats = p.mask_dtype == f32 && !loads_float_masks(c);
-    const double masked = p.mask == AttentionMask::none ? 1 : reads_floats ? 3 : 1.5;
+    const double masked = p.mask == AttentionMask::none ? 1 : is_row ? 1.25 : reads_floats ? 3 : 1.5;
     k.clocks = static_cast<double>(p.b * p.hq) * query_tiles(c, p) *
                (keys_met(p, products) * c.bm * products.columns * masked / (rate * row.efficiency) + tile_clocks);
   }

@@ -308,6 +308,26 @@ TEST(AttentionPlan, GradientsOnHopperSayWhatTheyTake) {
   EXPECT_NE(p.text().find("backward in any order"), std::string::npos);
 }
 
+TEST(AttentionPlan, GradientsOfShortSequencesTakeOneKernel) {
+  AttentionProblem p{.b = 46, .hq = 32, .hkv = 32, .sq = 29, .sk = 77, .d = 64, .dtype = f16, .backward = true};
+  EXPECT_EQ(chosen(p), "short_gradient_64");
+  EXPECT_EQ(chosen(p, "A100"), "short_gradient_64");
+  EXPECT_EQ(plan_attention(p, *device_model("H200"))->workspace_bytes(), 0u);
+  p.mask = AttentionMask::additive;
+  p.mask_dtype = f16;
+  EXPECT_EQ(chosen(p), "short_gradient_64");
+  p.d = 80;
+  EXPECT_EQ(chosen(p), "short_gradient_128");
+  const auto why = [&] { return refusal(p, {.variant = "short_gradient_128"}); };
+  EXPECT_EQ(chosen(p, "V100"), "naive");
+  p.sq = 129;
+  EXPECT_NE(why().find("a block has room for 128 queries and 128 keys"), std::string::npos) << why();
+  p.sq = p.sk = 128;
+  EXPECT_NE(why().find("bytes of shared memory"), std::string::npos) << why();  // with a mask
+  p.sq = 96;
+  EXPECT_TRUE(plan_attention(p, *device_model("H200"), {.variant = "short_gradient_128"}).ok());
+}
+
 // In blocks that each have all query heads of a key head, few key heads leave multiprocessors idle.
 TEST(AttentionPlan, GradientsOfFewKeyHeadsShareOutTheirGroups) {
   const auto plan_of = [](const AttentionProblem& problem) {
