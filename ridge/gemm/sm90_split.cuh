@@ -634,7 +634,7 @@ template <class Policy, class T, Major MW, Major MN, class Epilogue>
                        .plain_vectors = plain.vectors,
                        .plain_pitch = plain.d.pitch,
                        .plain_batch = plain.d.batch_stride};
-  const simt::Config at{.grid = dim3(static_cast<unsigned>(split_blocks(tiles, split, K::gathers, sms))),
+  const simt::Config at{.grid = dim3(static_cast<unsigned>(split_blocks(c, tiles, split, K::gathers, sms))),
                         .block = dim3(static_cast<unsigned>(K::threads)),
                         .smem = static_cast<std::size_t>(split_smem_bytes(c)),
                         .stream = stream.handle};

@@ -18,11 +18,13 @@ constexpr int split_threads(const Config& c, bool gathers) {
   return 128 * split_consumers(c) + 32 + (gathers ? split_gatherers * 32 : 0);
 }
 
-// Blocks without a cluster that gather nothing are persistent, one per multiprocessor: the next kernel's first block
-// has room beside each.
+// Blocks without a cluster that gather nothing are persistent. With up to two tiles for each multiprocessor it has one
+// block, and room for the next kernel's first one beside it; with more it has two where they fit, and one loads while
+// the other ends a tile.
 constexpr bool split_stays(int split, bool gathers) { return split == 1 && !gathers; }
-constexpr std::int64_t split_blocks(std::int64_t tiles, int split, bool gathers, int sms) {
-  return split_stays(split, gathers) ? std::min<std::int64_t>(tiles, sms) : tiles * split;
+constexpr std::int64_t split_blocks(const Config& c, std::int64_t tiles, int split, bool gathers, int sms) {
+  if (!split_stays(split, gathers)) return tiles * split;
+  return std::min<std::int64_t>(tiles, tiles > 2 * sms && c.blocks_per_sm > 1 ? 2 * sms : sms);
 }
 
 // Tiles of fewer than 64 skinny rows are K-major: along the other axis TMA would load 64 rows.
@@ -141,7 +143,7 @@ inline Footprint footprint(const Variant& row, const GemmProblem& p, const Devic
             threads = split_threads(c, gathers);
   const std::int64_t tiles =
       of_matrix == 0 ? 0 : raster_of(way.swap_ab ? p.n : p.m, way.swap_ab ? p.m : p.n, rows, c.bn).tiles() * p.batch;
-  return {.launch = {.grid = split_blocks(tiles, way.split, gathers, device.sms),
+  return {.launch = {.grid = split_blocks(c, tiles, way.split, gathers, device.sms),
                      .threads = threads,
                      .registers = registers_of(c, threads),
                      .smem = split_smem_bytes(c),
