@@ -237,7 +237,9 @@ TEST(GemmPlan, AmpereTakesItsTensorCores) {
       for (GemmLayout layout : {GemmLayout::nn, GemmLayout::nt, GemmLayout::tn, GemmLayout::tt}) {
         EXPECT_EQ(chosen({.m = 4096, .n = 4096, .k = 4096, .dtype = dtype, .layout = layout}, device), "mma");
         EXPECT_EQ(chosen({.m = 256, .n = 512, .k = 4096, .dtype = dtype, .layout = layout}, device), "mma_64x64");
-        EXPECT_EQ(chosen({.m = 4095, .n = 4095, .k = 4095, .dtype = dtype, .layout = layout}, device), "mma_unaligned");
+        const std::string unaligned =
+            chosen({.m = 4095, .n = 4095, .k = 4095, .dtype = dtype, .layout = layout}, device);
+        EXPECT_TRUE(unaligned.starts_with("mma_unaligned")) << unaligned;
       }
 }
 
@@ -337,7 +339,7 @@ TEST(GemmPlan, WhereRowsStartDecidesTheTile) {
   EXPECT_EQ(chosen(2048), "multicast");
   EXPECT_EQ(chosen(2000), "multicast");  // with fewer lines per product
   EXPECT_EQ(chosen(4096), "multicast");
-  EXPECT_EQ(chosen(4095), "multicast");
+  EXPECT_EQ(chosen(4095), "ping_pong");  // 212 us for bf16 nt on an H200, and 230 by multicast
 }
 
 TEST(GemmPlan, OtherTypesTakeHoppersTensorCoresWhereTheyAreAskedFor) {
@@ -353,7 +355,7 @@ TEST(GemmPlan, OtherTypesTakeHoppersTensorCoresWhereTheyAreAskedFor) {
     EXPECT_TRUE(of(f8e5m2, GemmMath::fast, layout).starts_with("fp8_fast"));
     EXPECT_TRUE(of(i8, GemmMath::exact, layout).starts_with("i8_"));
   }
-  EXPECT_EQ(of(f32, GemmMath::tf32, GemmLayout::tn, "A100"), "tf32_mma");
+  EXPECT_TRUE(of(f32, GemmMath::tf32, GemmLayout::tn, "A100").starts_with("tf32_mma"));
   EXPECT_EQ(of(i8, GemmMath::exact, GemmLayout::nt, "A100"), "i8_mma");
   EXPECT_EQ(of(i8, GemmMath::exact, GemmLayout::nn, "A100"), "dp4a");  // bytes are not transposed
   // Where there are no tensor cores, in float32.

@@ -60,7 +60,7 @@ inline constexpr double shifted_clocks = 2000;    // minimum for a step of 64 x 
 inline constexpr double shift_instructions = 80;  // per thread, for 16 bytes of an unaligned row, in all
 // Wavefronts for 32 words of a fragment from rows that keep their offsets: reads that may meet in a bank, and two of
 // them for a pair of 16-bit elements.
-inline constexpr double piece_wavefronts = 1.5, piece_wavefronts_of_pairs = 3;
+inline constexpr double piece_wavefronts = 1.5, piece_wavefronts_of_pairs = 5;
 // Threads that copy keep all stages but one in flight: the latency of these copies. Measured on an H100 with few rows.
 inline constexpr double copies_late_us = 1.1;
 
