@@ -10,11 +10,13 @@
 // head's queries are too: dK and dV of each part go to the workspace in float32, and a post-processing kernel sums them
 // in the parts' order.
 //
-// Blocks add to a tile of dQ in the order of their keys, from the last ones on, unless nondeterministic. A block takes
-// its number when it begins and waits only for smaller numbers, so a block that is waited for is running. With a causal
-// mask every block begins at different queries, and finds that the one before it has already added. Without a mask
-// blocks follow one another at the distance of an addition, and blocks of several heads interleave, so that fewer
-// blocks of one head run at a time.
+// Blocks add to a tile of dQ in the order of their keys, from the last ones on, unless nondeterministic. With few
+// queries and many tiles of keys, all blocks of a head would reach their additions together and wait for one another:
+// there each block has a dQ of its own in the workspace, which the post-processing kernel sums in order (separates_dq).
+// A block takes its number when it begins and waits only for smaller numbers, so a block that is waited for is running.
+// With a causal mask every block begins at different queries, and finds that the one before it has already added.
+// Without a mask blocks follow one another at the distance of an addition, and blocks of several heads interleave, so
+// that fewer blocks of one head run at a time.
 //
 // Zero times NaN would reach sums from rows that a pair may not meet in. Where that can happen, at the edges of masks,
 // spare warps check the tiles, and what they find is left out of the products that sum over it.
@@ -145,9 +147,9 @@ template <class Policy, class T, bool AsIs> class GradientConsumer : public Grad
 // dK, dV, and the dQ accumulator in the workspace, without the scale.                  shapes: see GradientArguments
 // Preconditions: cc 90; maps as in WgmmaGradientMaps and GradientMaskMap; rows of the tensors are whole 16-byte
 // vectors; a mask tensor if and only if the Config has masks; the pre-processing kernel has run, or is the one before
-// this; AsIs: no softcap, a positive scale, and no mask of float32; d and dv are at most the Config's; gridDim.x is
-// batch * key heads * parts * tiles of keys.
-template <class Policy, class T, bool AsIs>
+// this; AsIs: no softcap and a positive scale; FloatMasks: the mask is of float32; d and dv are at most the Config's;
+// gridDim.x is batch * key heads * parts * tiles of keys.
+template <class Policy, class T, bool AsIs, bool FloatMasks = false>
 __global__ void __launch_bounds__(Policy::config.threads, 1)
     attention_wgmma_gradient(const __grid_constant__ WgmmaGradientMaps maps,
                              const __grid_constant__ GradientArguments<T> a, const __grid_constant__ GradientWork work,
@@ -207,9 +209,11 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
           pipeline_o.producer_acquire(at);
           load_panels<c.bn, c.dv>(&maps.grad_o, stage_o(at.stage), sync.full_o + at.stage, walk.first_query(),
                                   walk.head, walk.batch);
-          if (c.masks && !is_float_mask<AsIs>(mask)) {
+          if constexpr (c.masks) {
             sm90::wait(&sync.empty_mask, parity_of_mask(step) ^ 1);
-            walk.load_mask(mask, shared + K::mask_at, &sync.full_mask);
+            if constexpr (FloatMasks)
+              walk.template load_mask<FloatMaskTile::columns>(mask, shared + K::float_mask_at, &sync.full_mask);
+            else walk.load_mask(mask, shared + K::mask_at, &sync.full_mask);
           }
         }
       } else if (warp == 1) {
@@ -230,9 +234,10 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
           for (int m = 0; m < K::consumers; ++m) {
             sm90::named_barrier_sync<K::with_adder>(K::full + stage * K::consumers + m);
             if (is_leader) {
-              float* to = work.dq_accum + place * (c.bn * c.d) + m * K::dq_elements;
+              float* to = walk.dq(work) + m * K::dq_elements;
               const unsigned char* from = shared + K::dq_at + stage * K::dq_bytes + m * K::dq_elements * 4;
-              if (work.in_order && predecessors == 0) sm90::store_bulk(to, from, K::dq_bytes_of(m));
+              const bool adds = work.adds_to_zero() || (work.in_order && predecessors != 0);
+              if (!adds) sm90::store_bulk(to, from, K::dq_bytes_of(m));
               else sm90::add_bulk(to, from, K::dq_bytes_of(m));
               sm90::commit_stores();
             }
@@ -283,7 +288,6 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
     sm90::PipelineState<c.stages> at;
     Parities checked;
     bool found_special = false;
-    const bool float_mask = is_float_mask<AsIs>(mask);
 
     const auto start_qk = [&](const auto& state) {
       pipeline_q.consumer_wait(state);
@@ -298,7 +302,7 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
       for (int step = 0; step < walk.steps; ++step, walk.next(), at.next()) {
         const unsigned q = address(stage_q(at.stage)), grad_o = address(stage_o(at.stage));
         const TileStats* stats = stage_stats(at.stage);
-        unsigned char* ds = shared + K::ds_at + at.stage * K::ds_bytes;
+        unsigned char* ds = shared + K::ds_at + (FloatMasks ? 0 : at.stage) * K::ds_apart;
         const bool whole = walk.whole(first, 64), at_edge = walk.at_edge();
 
         pipeline_o.consumer_wait(at);
@@ -307,15 +311,21 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
         sm90::wait_products<0>();
         sm90::fence_sums();
         m.start_dp(base + K::v_at, grad_o);
-        if (c.masks && !float_mask) sm90::wait(&sync.full_mask, parity_of_mask(step));
+        if (c.masks) sm90::wait(&sync.full_mask, parity_of_mask(step));
         const float* const bases = work.bases + walk.place(work) * c.bn;
-        if (float_mask) m.template compute_p<true, true>(scores, stats, bases, walk.float_mask(), span);
-        else if (far) m.template compute_p<true, true>(scores, stats, bases, base + K::mask_at, span);
-        else if (whole) m.template compute_p<false, false>(scores, stats, bases, base + K::mask_at, span);
-        else m.template compute_p<true, false>(scores, stats, bases, base + K::mask_at, span);
+        if constexpr (FloatMasks) {
+          const FloatMaskTile tile{shared + K::float_mask_at};
+          if (far) m.template compute_p<true, true>(scores, stats, bases, tile, span);
+          else m.template compute_p<true, false>(scores, stats, bases, tile, span);
+        } else {
+          if (far) m.template compute_p<true, true>(scores, stats, bases, base + K::mask_at, span);
+          else if (whole) m.template compute_p<false, false>(scores, stats, bases, base + K::mask_at, span);
+          else m.template compute_p<true, false>(scores, stats, bases, base + K::mask_at, span);
+        }
         sm90::wait_products<0>();
         if (whole) m.template compute_ds<false>(stats, span);
         else m.template compute_ds<true>(stats, span);
+        if constexpr (FloatMasks) sm90::named_barrier_sync<256>(K::both);  // no dQ still reads the only stage
         m.store_ds(address(ds));
 
         bool special_k = false;
@@ -337,7 +347,7 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
         m.start_dv(grad_o);
         sm90::fence_shared_for_copies();
         sm90::named_barrier_sync<256>(K::both);  // all of dS is stored, and the mask is read
-        if (c.masks && !float_mask && consumer == 0 && is_leader) sm90::arrive(&sync.empty_mask);
+        if (c.masks && consumer == 0 && is_leader) sm90::arrive(&sync.empty_mask);
         sm90::fence_sums();
         m.start_dq(address(ds), base);
         m.start_dk(q);
@@ -430,7 +440,9 @@ constexpr std::int64_t falling_heads(std::int64_t heads, std::int64_t key_tiles,
   const wgmma_gradient::PartOfGroup part_of = wgmma_gradient::part_of_group(p, call.plan.splits);
   work.heads_of_part = static_cast<int>(part_of.heads);
   work.tiles_of_part = static_cast<int>(ceil_div(room.tiles, part_of.query_parts));
-  work.in_order = !call.problem.rule.nondeterministic;
+  const bool separate = wgmma_gradient::separates_dq(c, p);
+  work.dq_apart = separate ? room.dq_accum / 4 / ceil_div(p.sk, c.bm) : 0;
+  work.in_order = !call.problem.rule.nondeterministic && !separate;
   work.counts = work.in_order && p.sk > c.bm;
   // Half of the L2 cache holds Q, dO and dQ of the parts whose blocks interleave. Where an addition takes longer than a
   // tile's products, blocks of one head wait longer the more of them run at a time, and the last heads longest: there
@@ -463,17 +475,22 @@ Status make_mask(GradientMaskMap* map, const Config& c, const Call& call, const 
   const AttentionProblem& p = call.problem;
   const wgmma_gradient::MaskShape shape = wgmma_gradient::mask_shape(c, p);
   *map = {{}, shape.batch > 1, shape.heads > 1, p.mask_layout->row != 0, p.mask_dtype == f32};
-  if (map->in_f32) return {};
+  if (map->in_f32 && specializes_consumers(c)) return {};
   const auto map_of = [&](const void* data, const AttentionOperand& at) {
-    return make_map<T>(&map->map, data, at, p.sk, shape.rows, shape.heads, shape.batch, c.bn);
+    return (map->in_f32 ? make_map<float> : make_map<T>)(&map->map, data, at, p.sk, shape.rows, shape.heads,
+                                                         shape.batch, c.bn);
   };
   if (!shape.is_copied) return map_of(call.tensors.mask->data, *p.mask_layout);
   const wgmma_gradient::WorkspaceParts room = wgmma_gradient::workspace_parts(c, p, call.plan.splits);
-  T* to = reinterpret_cast<T*>(static_cast<char*>(call.workspace.data) + room.dq_accum + room.stats + room.bases);
+  void* to = static_cast<char*>(call.workspace.data) + room.dq_accum + room.stats + room.bases;
   const std::int64_t vectors = shape.elements() / mask_copy_vector;
-  RIDGE_TRY(simt::launch(launch_config(call, ceil_div(vectors, mask_copy_threads), mask_copy_threads),
-                         attention_mask_copy<T>, a, to, static_cast<int>(shape.batch), static_cast<int>(shape.heads),
-                         static_cast<int>(shape.rows), static_cast<int>(shape.columns)));
+  const auto copy = [&](auto kernel, auto* elements) {
+    return simt::launch(launch_config(call, ceil_div(vectors, mask_copy_threads), mask_copy_threads), kernel, a,
+                        elements, static_cast<int>(shape.batch), static_cast<int>(shape.heads),
+                        static_cast<int>(shape.rows), static_cast<int>(shape.columns));
+  };
+  RIDGE_TRY(map->in_f32 ? copy(attention_mask_copy<float, T>, static_cast<float*>(to))
+                        : copy(attention_mask_copy<T, T>, static_cast<T*>(to)));
   return map_of(to, {.batch = shape.heads * shape.rows * shape.columns,
                      .head = shape.rows * shape.columns,
                      .row = shape.columns,
@@ -482,9 +499,15 @@ Status make_mask(GradientMaskMap* map, const Config& c, const Call& call, const 
 }
 
 template <class T> struct WgmmaGradientRows : RowsOf<Algorithm::wgmma_gradient, T> {
-  template <int I, bool AsIs> static constexpr auto kernel() {
-    if constexpr (specializes_consumers(variants[I].config)) return attention_wide_gradient<Policy<I>, T, AsIs>;
-    else return attention_wgmma_gradient<Policy<I>, T, AsIs>;
+  // float_mask: the instance for scores of every kind takes masks of float32. In one kernel with tiles of 16-bit masks,
+  // and in one for scores that are products, nvcc runs out of registers and serializes the products.
+  template <int I, bool AsIs> static constexpr auto kernel([[maybe_unused]] bool float_mask) {
+    constexpr Config c = variants[I].config;
+    if constexpr (specializes_consumers(c)) return attention_wide_gradient<Policy<I>, T, AsIs>;
+    else if constexpr (AsIs || !c.masks) return attention_wgmma_gradient<Policy<I>, T, AsIs>;
+    else
+      return float_mask ? attention_wgmma_gradient<Policy<I>, T, false, true>
+                        : attention_wgmma_gradient<Policy<I>, T, false>;
   }
   // Maps of the row's kernel over keys.
   template <int I> static Status make_maps(WgmmaGradientMaps& maps, const Call& call) {
@@ -514,8 +537,8 @@ template <class T> struct WgmmaGradientRows : RowsOf<Algorithm::wgmma_gradient, 
       if (call.problem.b * call.problem.hq * work.tiles > 0) RIDGE_TRY(make_mask<T>(&mask, c, call, a));
     const bool float_mask = c.masks && call.problem.mask_dtype == f32;
     const bool as_is = a.softcap == 0 && a.scale > 0 && !float_mask;
-    return tile::sm90::launch_dependent_clusters(at, 1, as_is ? kernel<I, true>() : kernel<I, false>(), maps, a, work,
-                                                 mask);
+    return tile::sm90::launch_dependent_clusters(
+        at, 1, as_is ? kernel<I, true>(float_mask) : kernel<I, false>(float_mask), maps, a, work, mask);
   }
   template <int I> static Status launch(const Call& call) {
     constexpr Config c = variants[I].config;

@@ -16,11 +16,12 @@ constexpr int gradient_ds_stages(const Config& c) { return c.masks ? 3 : 4; }
 constexpr bool specializes_consumers(const Config& c) { return c.bm == 64; }
 // Semaphores per tile of dQ: the next block begins when the first part of the tile has been added.
 constexpr int gradient_semaphores_of_tile(const Config& c) { return specializes_consumers(c) ? 2 : 1; }
-inline constexpr int mask_copy_vector = 8;  // elements of 16 bytes, the alignment of rows of a mask's copy
+inline constexpr int mask_copy_vector = 8;  // rows of a mask's copy are aligned to 16 bytes in 16 bits, as TMA asks
 constexpr int wgmma_gradient_barrier_bytes(const Config& c) {
   return specializes_consumers(c) ? (5 + c.stages * 4) * 8 + 6 * 4 : 3 * 8 + c.stages * (6 * 8 + 4) + 2 * 4;
 }
-// A tile of the mask tensor, [bn][bm] of the 16-bit type.
+// A tile of the mask tensor, [bn][bm] of the 16-bit type. One of float32 takes the place of a stage of dS too, except
+// where consumers are specialized: there threads read it.
 constexpr int gradient_mask_bytes(const Config& c) { return c.masks ? mma_tile_bytes(c.bn, c.bm) : 0; }
 constexpr int wgmma_gradient_bytes(const Config& c) {
   const int ds_stages = specializes_consumers(c) ? gradient_ds_stages(c) : c.stages;
@@ -35,26 +36,32 @@ constexpr int wgmma_gradient_bytes(const Config& c) {
 
 namespace ridge::attention_detail::wgmma_gradient {
 
-// The mask tensor as the kernel reads it. Threads read a mask of float32. Another one that TMA cannot load, or with one
-// row for all queries, is copied first: boolean elements as 0 and -inf, broadcast axes once, and a row that all queries
-// share as often as a tile has queries.
+// The mask tensor as the kernel reads it. One that TMA cannot load, or with one row for all queries, is copied first:
+// boolean elements as 0 and -inf, broadcast axes once, and a row that all queries share as often as a tile has queries.
+// Where consumers are specialized, threads read a mask of float32 as it is.
 struct MaskShape {
   bool is_copied;
   std::int64_t batch, heads, rows, columns;  // of the copy
+  int element_bytes;
   constexpr std::int64_t elements() const { return is_copied ? batch * heads * rows * columns : 0; }
+  constexpr std::int64_t bytes() const { return elements() * element_bytes; }
 };
 constexpr MaskShape mask_shape(const Config& c, const AttentionProblem& p) {
   if (p.mask == AttentionMask::none) return {};
   const AttentionOperand& m = *p.mask_layout;
-  const bool is_copied =
-      p.mask_dtype != f32 && (p.mask_dtype != p.dtype || m.row == 0 || !has_vectors(m, p.mask_dtype));
-  return {is_copied, m.batch != 0 ? p.b : 1, m.head != 0 ? p.hq : 1, m.row != 0 ? p.sq : c.bn,
-          ceil_div(p.sk, mask_copy_vector) * mask_copy_vector};
+  const bool in_f32 = p.mask_dtype == f32, reads_floats = in_f32 && specializes_consumers(c);
+  const bool is_copied = !reads_floats && (p.mask_dtype == boolean || m.row == 0 || !has_vectors(m, p.mask_dtype));
+  return {.is_copied = is_copied,
+          .batch = m.batch != 0 ? p.b : 1,
+          .heads = m.head != 0 ? p.hq : 1,
+          .rows = m.row != 0 ? p.sq : c.bn,
+          .columns = ceil_div(p.sk, mask_copy_vector) * mask_copy_vector,
+          .element_bytes = in_f32 ? 4 : 2};
 }
 
-// Workspace, in this order: dQ in float32, statistics and bases of queries, for whole tiles of queries; the copy of a
-// mask; dK and dV of each part in float32, where a group of heads has several; semaphores of each tile, and the block
-// counter.
+// Workspace, in this order: dQ in float32, or one for each tile of keys; statistics and bases of queries, for whole
+// tiles of queries; the copy of a mask; dK and dV of each part in float32, where a group of heads has several;
+// semaphores of each tile, and the block counter.
 struct WorkspaceParts {
   std::int64_t tiles, dq_accum, stats, bases, mask, partial_k, partial_v, words;  // tiles: with bn queries each
   std::int64_t bytes() const { return dq_accum + stats + bases + mask + partial_k + partial_v + words; }
@@ -69,15 +76,27 @@ constexpr PartOfGroup part_of_group(const AttentionProblem& p, int parts) {
   if (parts <= std::max<std::int64_t>(group, 1)) return {group / parts, 1};
   return {1, parts / group};
 }
+// Blocks of one head follow one another that far apart when they add to dQ; estimated.
+inline constexpr double addition_us = 1;
+// Whether blocks have a dQ for each tile of keys instead of adding to one in order. Without causality and window, all
+// blocks of a head reach a tile of dQ together, and the last waits for an addition of each of the others. That is worth
+// as many dQs where they are read in half of that time, from the L2 cache.
+constexpr bool separates_dq(const Config& c, const AttentionProblem& p) {
+  constexpr std::int64_t most_bytes = 32 << 20, bytes_per_us = 4'000'000;
+  const std::int64_t key_tiles = ceil_div(p.sk, c.bm), of_tile = p.b * p.hq * ceil_div(p.sq, c.bn) * c.bn * c.d * 4;
+  if (p.rule.nondeterministic || p.rule.left >= 0 || p.rule.right >= 0 || key_tiles < 2) return false;
+  if (of_tile > most_bytes / key_tiles) return false;
+  return static_cast<double>(of_tile) / bytes_per_us < addition_us / 2;  // both times key_tiles
+}
 // parts: of a group of heads
 constexpr WorkspaceParts workspace_parts(const Config& c, const AttentionProblem& p, int parts) {
   const std::int64_t tiles = ceil_div(p.sq, c.bn), all = p.b * p.hq * tiles;
   const std::int64_t partial_rows = parts > 1 ? p.b * p.hkv * parts * p.sk : 0;
   return {.tiles = tiles,
-          .dq_accum = all * c.bn * c.d * 4,
+          .dq_accum = (separates_dq(c, p) ? ceil_div(p.sk, c.bm) : 1) * all * c.bn * c.d * 4,
           .stats = all * c.bn * 8,
           .bases = all * c.bn * 4,
-          .mask = mask_shape(c, p).elements() * 2,
+          .mask = mask_shape(c, p).bytes(),
           .partial_k = partial_rows * c.d * 4,
           .partial_v = partial_rows * c.dv * 4,
           .words = (all * gradient_semaphores_of_tile(c) + 1) * 4};
@@ -145,10 +164,10 @@ inline int parts_of_group(const Variant& row, const AttentionProblem& p, const D
   if (p.b == 0 || p.hq == 0 || p.hkv == 0 || p.sq == 0 || p.sk == 0 || device.fp16_tflops <= 0) return 1;
   constexpr double step_rate = 0.55;     // a step's share of the peak rate; estimated
   constexpr double sum_launch_us = 2.5;  // one more kernel, with its code
-  constexpr double addition_us = 1;      // blocks of a head follow one another that far apart, in parts or not
   constexpr double least_gain = 0.95;    // what more parts must take of the time of fewer: these are estimates
   constexpr int most_parts = 1024;       // models' groups have fewer heads; it bounds the search
-  const double order_us = p.rule.nondeterministic ? 0 : addition_us * static_cast<double>(ceil_div(p.sk, c.bm));
+  const double order_us =
+      p.rule.nondeterministic || separates_dq(c, p) ? 0 : addition_us * static_cast<double>(ceil_div(p.sk, c.bm));
   const double step_us =
       2.0 * c.bm * c.bn * multiply_adds(p, c.d, c.dv) / (step_rate * device.fp16_tflops * 1e6 / device.sms);
   const auto time_us = [&](int parts) {
@@ -189,8 +208,12 @@ inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, con
   const Products products{.rows = c.bn, .columns = multiply_adds(p, c.d, c.dv), .tflops = device.fp16_tflops};
   roofline::Kernel k = kernel_of(row, p, footprint(row, p, device), products, device);
   k.clocks /= roofline::tile_efficiency(p.sk, c.bm);  // keys past the last one
-  constexpr double of_float_mask = 2;                 // threads read it, pair by pair; estimated
-  if (c.masks && p.mask_dtype == f32) k.clocks *= of_float_mask;
+  // A mask of float32: threads read it, pair by pair; or there is one stage of dS, in the instance for scores of every
+  // kind. Estimated.
+  if (c.masks && p.mask_dtype == f32) k.clocks *= specializes_consumers(c) ? 3 : 1.5;
+  // A block's start, its end, and what its first step waits for: measured on an H200, where 69 us of 179 are beyond the
+  // rest at 12 blocks for each multiprocessor (64x12 heads of 197), and 339 of 530 at 38 blocks with masks.
+  k.block_us = c.masks ? 8 : 5;
   k.launches = c.masks && mask_shape(c, p).is_copied ? 4 : 3;  // pre-, main and post-processing; first a copy
   add_code(k, specializes_consumers(c) ? 12 : 7);
   const int parts = parts_of_group(row, p, device);

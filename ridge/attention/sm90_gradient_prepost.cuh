@@ -11,7 +11,7 @@ inline constexpr int gradient_preprocess_threads = 256;
 // Lanes of a row, a vector of its columns each.
 constexpr int gradient_row_lanes(const Config& c) { return static_cast<int>(std::bit_ceil(c.dv / 8u)); }
 
-// Pre-processing: statistics of every query; semaphores are set to 0, and dQ too, unless it is summed in order.
+// Pre-processing: statistics of every query; semaphores are set to 0, and dQ too, where blocks add to it in any order.
 // Statistics of rows past the last query are not used.
 // Preconditions: gridDim.x * gradient_preprocess_threads / gradient_row_lanes is at least batch * heads * tiles * bn;
 // rows of o and grad_o are whole vectors.
@@ -46,38 +46,38 @@ __global__ void __launch_bounds__(gradient_preprocess_threads)
     if (constexpr int semaphores = gradient_semaphores_of_tile(c); i % c.bn < semaphores)
       work.semaphores[row / c.bn * semaphores + i % c.bn] = 0;
   }
-  if (!work.in_order)
+  if (work.adds_to_zero())
     for (int at = lanes.rank() * fragment; at < c.d; at += width * fragment)
       simt::store_global(work.dq_accum + row * c.d + at, simt::vec<float, fragment>{0, 0, 0, 0});
 }
 
 inline constexpr int mask_copy_threads = 256;  // each writes mask_copy_vector elements
 
-// Copies the mask tensor to MaskShape, [batches][heads][rows][columns], of T. Columns past its last one are 0. A row
+// Copies the mask tensor to MaskShape, [batches][heads][rows][columns], of M. Columns past its last one are 0. A row
 // that all queries share is repeated for each of `rows`.
 // Preconditions: columns is a multiple of mask_copy_vector; gridDim.x * mask_copy_threads is at least the number of the
-// copy's elements / mask_copy_vector; the mask is boolean or of T.
-template <class T>
+// copy's elements / mask_copy_vector; the mask is boolean or of M, which is T or float.
+template <class M, class T>
 __global__ void __launch_bounds__(mask_copy_threads)
-    attention_mask_copy(GradientArguments<T> a, T* to, int batches, int heads, int rows, int columns) {
+    attention_mask_copy(GradientArguments<T> a, M* to, int batches, int heads, int rows, int columns) {
   const std::int64_t n = std::int64_t{blockIdx.x} * mask_copy_threads + threadIdx.x;
   const int row_vectors = columns / mask_copy_vector, column = static_cast<int>(n % row_vectors) * mask_copy_vector;
   const std::int64_t line = n / row_vectors;
   if (line >= std::int64_t{batches} * heads * rows) return;
   const int row = static_cast<int>(line % rows), head = static_cast<int>(line / rows % heads);
   const int batch = static_cast<int>(line / rows / heads);
-  simt::vec<T, mask_copy_vector> values{};
+  simt::vec<M, mask_copy_vector> values{};
   RIDGE_UNROLL_ON_GPU
   for (int e = 0; e < mask_copy_vector; ++e)
-    if (column + e < a.sk) values[e] = T(mask_at(a, batch, head, row, column + e));
+    if (column + e < a.sk) values[e] = M(mask_at(a, batch, head, row, column + e));
   simt::store_global(to + n * mask_copy_vector, values);
 }
 
 inline constexpr int gradient_postprocess_threads = 256;
 
-// Post-processing: grad_q = scale * accumulator, 8 columns per thread.
-// Preconditions: gridDim.x * gradient_postprocess_threads is at least batch * heads * sq * d / 8 of the Config; rows of
-// grad_q are whole vectors.
+// Post-processing: grad_q = scale * accumulator, 8 columns per thread; the accumulator may be one for each tile of
+// keys. Preconditions: gridDim.x * gradient_postprocess_threads is at least batch * heads * sq * d / 8 of the Config;
+// rows of grad_q are whole vectors.
 template <class Policy, class T>
 __global__ void __launch_bounds__(gradient_postprocess_threads)
     attention_wgmma_gradient_postprocess(GradientArguments<T> a, GradientWork work) {
@@ -91,16 +91,21 @@ __global__ void __launch_bounds__(gradient_postprocess_threads)
   const int batch = static_cast<int>(row / a.sq / a.heads), tile = i / c.bn, in_tile = i % c.bn;
   const Keys keys = keys_of(a, tile * c.bn, ::min(tile * c.bn + c.bn, a.sq) - 1);
   simt::vec<T, 8> values{};
-  if (keys.first < keys.last || !work.in_order) {  // otherwise no block has added
+  if (keys.first < keys.last || work.adds_to_zero()) {  // otherwise no block has added
+    const int parts = work.dq_apart != 0 ? (a.sk + c.bm - 1) / c.bm : 1;
     const float* sums = work.dq_accum + ((std::int64_t{batch} * a.heads + head) * work.tiles + tile) * (c.bn * c.d);
     const int part = dq_by_queries(c) ? in_tile / 64 : vector / 8, in_part = in_tile % 64;
     const int thread = in_part / 16 * 32 + in_part % 8 * 4, lower = in_part / 8 % 2;
-    RIDGE_UNROLL_ON_GPU
+    float totals[8] = {};
+#pragma unroll 4  // loads in flight
+    for (int of_keys = 0; of_keys < parts; ++of_keys, sums += work.dq_apart) RIDGE_UNROLL_ON_GPU
     for (int quarter = 0; quarter < 4; ++quarter) {
       const auto two = simt::load<2>(sums + 4 * dq_vector(part, vector % 8, thread + quarter) + 2 * lower);
-      values[2 * quarter] = T(two[0] * a.scale);
-      values[2 * quarter + 1] = T(two[1] * a.scale);
+      totals[2 * quarter] += two[0];
+      totals[2 * quarter + 1] += two[1];
     }
+    RIDGE_UNROLL_ON_GPU
+    for (int e = 0; e < 8; ++e) values[e] = T(totals[e] * a.scale);
   }
   simt::store_global(Matrix<T>(a.grad_q, a.at_grad_q, batch, head)(i) + vector * 8, values);
 }

@@ -22,8 +22,9 @@ struct WgmmaGradientMaps {
   tile::sm90::TensorMap q, k, v, grad_o, grad_k, grad_v;
 };
 
-// Map of the mask tensor in boxes of bn rows (queries) and 64 columns (keys). per_...: 1; 0: broadcast; a row that all
-// queries share is repeated for all rows of a box. in_f32: the mask is of float32, which threads read, and has no map.
+// Map of the mask tensor in boxes of bn rows (queries) and 128 bytes of columns (keys). per_...: 1; 0: broadcast; a row
+// that all queries share is repeated for all rows of a box. in_f32: its elements are of float32, and not of T; where
+// consumers are specialized, such a mask has no map, and threads read it.
 struct GradientMaskMap {
   tile::sm90::TensorMap map;
   int per_batch, per_head, per_query, in_f32;
@@ -32,12 +33,17 @@ struct NoGradientMask {};
 template <class Policy>
 using GradientMaskOf = std::conditional_t<Policy::config.masks, GradientMaskMap, NoGradientMask>;
 // Whether the mask is one that threads read. Only instances for scores of every kind (not AsIs) take it.
-template <bool AsIs, class Mask> __device__ __forceinline__ bool is_float_mask(const Mask& mask) {
-  if constexpr (AsIs || std::is_same_v<Mask, NoGradientMask>) return false;
+template <class Policy, bool AsIs, class Mask> __device__ __forceinline__ bool is_float_mask(const Mask& mask) {
+  if constexpr (AsIs || !specializes_consumers(Policy::config) || std::is_same_v<Mask, NoGradientMask>) return false;
   else return mask.in_f32 != 0;
 }
 
-// A tile of a float32 mask in global memory: a tile of it in shared memory would take twice the room that there is.
+// A tile of a float32 mask in shared memory, in panels of 32 columns.
+struct FloatMaskTile {
+  static constexpr int columns = panel / 2;
+  const unsigned char* data;
+};
+// A tile of a float32 mask in global memory, where a tile of it in shared memory would take more room than there is.
 struct FloatMask {
   const float* matrix;  // of a batch and head
   std::int64_t row, element;
@@ -61,9 +67,10 @@ struct TileStats {
 
 // Workspace of the gradients.
 struct GradientWork {
-  float* dq_accum;   // dQ, [batch, heads, tiles][bn * d], each tile in the order of dq_vector()
-  TileStats* stats;  // [batch, heads, tiles * bn]
-  float* bases;      // same shape
+  float* dq_accum;        // dQ, [batch, heads, tiles][bn * d], each tile in the order of dq_vector()
+  std::int64_t dq_apart;  // floats from the sums of one tile of keys to those of the next; 0: all are added up there
+  TileStats* stats;       // [batch, heads, tiles * bn]
+  float* bases;           // same shape
   // dK and dV of each part, where there is more than one: [batch, key heads, parts, sk] rows as wide as the Config's.
   float *partial_k, *partial_v;
   unsigned* semaphores;  // of each tile of dQ, [batch, heads, tiles][gradient_semaphores_of_tile]
@@ -74,12 +81,14 @@ struct GradientWork {
   int tiles_of_part;     // tiles of queries: all of a head's, or a range of them
   unsigned interleaved;  // parts whose blocks interleave, 1 or more
   unsigned falling;      // number of last parts whose longest blocks begin first; not all parts
-  bool in_order;         // blocks add to a tile of dQ in the order of their keys
+  bool in_order;         // blocks add to a tile of dQ in the order of their keys; not with dq_apart
   bool counts;           // blocks take numbers as they begin: in order, where several add to a tile
   // A block divides its number before its first load: by the blocks of a group that interleaves; by the parts that
   // interleave in it, which are fewer in the last group and among the falling ones; by the parts of a batch; and by the
   // ranges of a head's queries.
   Divider by_group_blocks, by_interleaved, by_rest, by_falling, by_batch_parts, by_ranges;
+  // Whether blocks add to dQ in any order, from 0 on.
+  __device__ __forceinline__ bool adds_to_zero() const { return !in_order && dq_apart == 0; }
 };
 
 // Gives a block its number, and synchronizes it; the tensor maps are on their way then. To be called before anything
@@ -103,8 +112,9 @@ __device__ __forceinline__ void take_number(unsigned& number, const WgmmaGradien
 constexpr int dq_vector(int part, int j, int thread) { return (part * 8 + j) * 128 + thread; }
 constexpr bool dq_by_queries(const Config& c) { return c.bn == 128; }
 
-// Shared-memory layout: K, V; stages of Q, of dO, of dS [bm][bn] (transposed); dQ; a tile of the mask; stages of
-// statistics; barriers. Tiles of 16-bit types are in panels of 64 columns.
+// Shared-memory layout: K, V; stages of Q, of dO; dS [bm][bn] (transposed); dQ; the second stage of dS; a tile of the
+// mask; stages of statistics; barriers. Tiles of 16-bit types are in panels of 64 columns. A tile of a mask of float32
+// takes the place of the second stage of dS too.
 template <class Policy> struct WgmmaGradientKernel {
   static constexpr Config c = Policy::config;
   static constexpr int consumers = 2, producer_registers = 24, consumer_registers = 240;  // total 65,536: 504 * 128
@@ -124,10 +134,12 @@ template <class Policy> struct WgmmaGradientKernel {
   static constexpr int q_bytes = mma_tile_bytes(c.bn, c.d), o_bytes = mma_tile_bytes(c.bn, c.dv),
                        ds_bytes = mma_tile_bytes(c.bm, c.bn), stats_bytes = c.bn * static_cast<int>(sizeof(TileStats));
   static constexpr int v_at = mma_tile_bytes(c.bm, c.d), q_at = v_at + mma_tile_bytes(c.bm, c.dv),
-                       o_at = q_at + c.stages * q_bytes, ds_at = o_at + c.stages * o_bytes,
-                       dq_at = ds_at + c.stages * ds_bytes, mask_at = dq_at + dq_stages * dq_bytes,
-                       stats_at = mask_at + gradient_mask_bytes(c), barriers_at = stats_at + c.stages * stats_bytes;
+                       o_at = q_at + c.stages * q_bytes, ds_at = o_at + c.stages * o_bytes, dq_at = ds_at + ds_bytes,
+                       ds_apart = ds_bytes + dq_stages * dq_bytes, float_mask_at = ds_at + ds_apart,
+                       mask_at = float_mask_at + ds_bytes, stats_at = mask_at + gradient_mask_bytes(c),
+                       barriers_at = stats_at + c.stages * stats_bytes;
   static_assert(barriers_at + wgmma_gradient_barrier_bytes(c) == wgmma_gradient_bytes(c));
+  static_assert(!c.masks || gradient_mask_bytes(c) == ds_bytes);
 
   // Named barriers: of both consumers; one per consumer; and for each consumer and stage of dQ, one that it is full and
   // one that it has been read.
@@ -232,12 +244,13 @@ template <class Policy, class T> struct GradientWalk {
     if constexpr (!Policy::config.masks) return true;
     else return mask_at(a, batch, head, first_query() + query, key) != minus_infinity;
   }
-  // Loads the mask's tile.
+  // Loads the mask's tile. Columns: of a panel.
+  template <int Columns = panel>
   __device__ __forceinline__ void load_mask(const GradientMaskOf<Policy>& mask, unsigned char* to,
                                             tile::sm90::Barrier* full) const {
     if constexpr (Policy::config.masks)
-      load_panels<bn, bm>(&mask.map, to, full, mask.per_query * first_query(), mask.per_head * head,
-                          mask.per_batch * batch, mma_tile_bytes(bn, panel), first_key);
+      load_panels<bn, bm, Columns>(&mask.map, to, full, mask.per_query * first_query(), mask.per_head * head,
+                                   mask.per_batch * batch, mma_tile_bytes(bn, panel), first_key);
   }
   __device__ __forceinline__ FloatMask float_mask() const {
     return {static_cast<const float*>(a.mask) + batch * a.at_mask.batch + head * a.at_mask.head,
@@ -251,6 +264,10 @@ template <class Policy, class T> struct GradientWalk {
   // Index of this tile among those of dQ; and the number of blocks that add to it before this one.
   __device__ __forceinline__ std::int64_t place(const GradientWork& work) const {
     return (std::int64_t{batch} * a.heads + head) * work.tiles + tile;
+  }
+  // The place of this tile's dQ.
+  __device__ __forceinline__ float* dq(const GradientWork& work) const {
+    return work.dq_accum + first_key / bm * work.dq_apart + place(work) * (bn * Policy::config.d);
   }
   __device__ __forceinline__ unsigned predecessors() const {
     const int own = first_key / bm;
@@ -313,8 +330,8 @@ template <class Policy, class T, bool AsIs> class GradientSteps {
   }
   // Computes P and the slopes of scores from products: keep(n, r, p, slope) gets two neighbours of each.
   // bases: of the tile's queries, some of them nonzero (Far); P is then clamped to 1, as by p_of(). span(r): the tile's
-  // queries that meet row r. mask: with Config::masks, the address of its tile in shared memory, or a FloatMask. Pairs
-  // that do not meet get masked_p.
+  // queries that meet row r. mask: with Config::masks, the address of its tile in shared memory, or one of float32.
+  // Pairs that do not meet get masked_p.
   template <bool Masked, bool Far, class MaskAt, class SpanOf, class Keep>
   __device__ __forceinline__ void compute_p_each(const float (&products)[c.bn / 2], const Scores<T>& scores,
                                                  const TileStats* stats, [[maybe_unused]] const float* bases,
@@ -397,6 +414,18 @@ template <class Policy, class T, bool AsIs> class GradientSteps {
   __device__ __forceinline__ TileBiases biases_at(unsigned mask, int n) const {
     TileBiases biases;
     tile::sm80::load_matrices<true>(biases.words, mask_matrices_at(mask) + n / 2 * panel_rows_bytes);
+    return biases;
+  }
+  __device__ __forceinline__ FloatBiases biases_at(const FloatMaskTile& mask, int n) const {
+    FloatBiases biases;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const int query = pair(n + i / 4) + i % 2, key = first_ + row(i / 2 % 2);
+      const unsigned place =
+          tile::sm90::swizzled(static_cast<unsigned>(query), static_cast<unsigned>(key % FloatMaskTile::columns * 4));
+      biases.values[i / 4][i / 2 % 2][i % 2] = *reinterpret_cast<const float*>(
+          mask.data + key / FloatMaskTile::columns * mma_tile_bytes(c.bn, panel) + place);
+    }
     return biases;
   }
   __device__ __forceinline__ FloatBiases biases_at(const FloatMask& mask, int n) const {

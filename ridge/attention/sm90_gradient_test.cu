@@ -93,11 +93,36 @@ TEST(AttentionGradientsOnHopper, AnyOrderOfTwo) {
   check(widest, "bf16:b=1,hq=2,hkv=1,sq=130,sk=128,d=256:nondeterministic");
 }
 TEST(AttentionGradientsOnHopper, ManyBlocksKeepAnOrder) {
-  check(narrow, "bf16:b=1,hq=2,hkv=1,sq=300,sk=1000,d=64");
-  check(between, "f16:b=1,hq=1,hkv=1,sq=300,sk=700,d=72");
+  check(narrow, "bf16:b=1,hq=2,hkv=1,sq=300,sk=1000,d=64:window=2000,2000");  // all pairs meet
+  check(between, "f16:b=1,hq=1,hkv=1,sq=300,sk=700,d=72:window=2000,2000");
   check(wide, "bf16:b=1,hq=1,hkv=1,sq=300,sk=700,d=128:window=100,50");
-  check(widest, "bf16:b=1,hq=2,hkv=1,sq=400,sk=450,d=136");
+  check(widest, "bf16:b=1,hq=2,hkv=1,sq=400,sk=450,d=136:window=2000,2000");
   check(widest, "f16:b=1,hq=4,hkv=2,sq=333,sk=390,d=192,dv=136:causal");
+}
+// each: numbers of parts
+void check_parts(const std::string& variant, const std::string& text, std::initializer_list<int> each, int sms = 132) {
+  for (const int parts : each) check(variant, text, nullptr, sms, parts);
+}
+// Few queries and many keys: a dQ for each tile of keys.
+TEST(AttentionGradientsOnHopper, SumsForEachTileOfKeys) {
+  check(narrow, "bf16:b=1,hq=2,hkv=1,sq=130,sk=1000,d=64");
+  check(narrow, "f16:b=2,hq=2,hkv=2,sq=20,sk=300,d=40:fill=nan");
+  check(between, "f16:b=1,hq=1,hkv=1,sq=60,sk=700,d=72:fill=far");
+  check(wide, "bf16:b=1,hq=2,hkv=2,sq=70,sk=400,d=128:softcap=3");
+  check(widest, "bf16:b=2,hq=2,hkv=1,sq=48,sk=450,d=240");
+  check_parts(widest, "f16:b=1,hq=2,hkv=1,sq=100,sk=200,d=136", {1, 2, 4});
+  check("wgmma_gradient_128_mask", "bf16:b=2,hq=2,hkv=1,sq=40,sk=400,d=64,mask=2:fill=nan");
+  check("wgmma_gradient_256_mask", "bf16:b=1,hq=2,hkv=1,sq=40,sk=200,d=64,mask=3:fill=nan");
+  AttentionProblem p{.b = 2, .hq = 8, .hkv = 8, .sq = 48, .sk = 1500, .d = 240, .dv = 240};
+  const Config few{.bm = 64, .bn = 64, .d = 256, .dv = 256};
+  EXPECT_TRUE(wgmma_gradient::separates_dq(few, p));
+  for (const auto change :
+       {+[](AttentionProblem& q) { q.sq = 2000; }, +[](AttentionProblem& q) { q.sk = 64; },
+        +[](AttentionProblem& q) { q.rule.right = 0; }, +[](AttentionProblem& q) { q.rule.nondeterministic = true; }}) {
+    AttentionProblem other = p;
+    change(other);
+    EXPECT_FALSE(wgmma_gradient::separates_dq(few, other));
+  }
 }
 TEST(AttentionGradientsOnHopper, LastHeadsFall) {
   EXPECT_EQ(falling_heads(8, 32, 132), 4);  // 128 blocks
@@ -110,10 +135,6 @@ TEST(AttentionGradientsOnHopper, LastHeadsFall) {
     check(between, "bf16:b=3,hq=1,hkv=1,sq=300,sk=140,d=96:causal:fill=nan", nullptr, sms);
     check(widest, "bf16:b=2,hq=2,hkv=1,sq=200,sk=150,d=136:causal", nullptr, sms);
   }
-}
-// each: numbers of parts
-void check_parts(const std::string& variant, const std::string& text, std::initializer_list<int> each, int sms = 132) {
-  for (const int parts : each) check(variant, text, nullptr, sms, parts);
 }
 TEST(AttentionGradientsOnHopper, GroupsInParts) {
   check_parts(narrow, "bf16:b=1,hq=2,hkv=1,sq=256,sk=256,d=64", {1, 2});
@@ -155,8 +176,8 @@ TEST(AttentionGradientsOnHopper, PartsKeepAnOrder) {
     check_parts(widest, "bf16:b=1,hq=4,hkv=1,sq=200,sk=150,d=136:causal", {2, 4}, sms);
   }
 }
-// Masks loaded directly; copied: boolean ones, rows not aligned to 16 bytes, and rows that all queries share; and read
-// by threads: those of float32.
+// Masks loaded directly; copied: boolean ones, rows not aligned to 16 bytes, and rows that all queries share; and those
+// of float32, which threads read with specialized consumers.
 TEST(AttentionGradientsOnHopper, MaskTensors) {
   const struct {
     const char *row, *d, *size;
@@ -171,6 +192,8 @@ TEST(AttentionGradientsOnHopper, MaskTensors) {
       check(row, text("bf16", 2, mask));
     check(row, text("f16", 2, "mask=2,mb=2"));
     check(row, text("f16", 2, "mask=3,mh=2,mb=2"));
+    for (const char* more : {"", ":causal", ":window=40,3:fill=nan", ":fill=inf", ":fill=far", ":scale=-0.3"})
+      check(row, text("bf16", 1, "mask=3", more));
     for (const char* more : {":causal:fill=far", ":softcap=3:fill=nan", ":scale=-0.3"})
       check(row, text("f16", 1, "mask=3,mq=1", more));
     for (const char* more : {":causal", ":softcap=3:causal", ":scale=-0.3", ":window=40,3:fill=nan"})
@@ -188,7 +211,8 @@ TEST(AttentionGradientsOnHopper, MaskTensors) {
     check_parts(row, text("bf16", 1, "mask=3,mh=2", ":window=40,3:fill=nan"), {2, 4});
     const std::string heads = std::string(":b=1,hq=1,hkv=1,"), columns = std::string(",d=") + d;
     for (const char* size_of : {"sq=1,sk=1", "sq=1,sk=300", "sq=129,sk=1", "sq=65,sk=63", "sq=63,sk=129"})
-      for (const char* mask : {",mask=1", ",mask=3"}) check(row, "f16" + heads + size_of + columns + mask);
+      for (const char* mask : {",mask=1", ",mask=3", ",mask=3,mq=1"})
+        check(row, "f16" + heads + size_of + columns + mask);
     check(row, "bf16" + heads + "sq=70,sk=100" + columns + ",mask=2:nondeterministic");
     check(row, "bf16" + heads + "sq=100,sk=100,d=32,mask=1", spoil_a_gradient);
     check(row, "bf16" + heads + "sq=100,sk=104,d=32,mask=2", spoil_a_gradient);

@@ -360,7 +360,7 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
             load_panels<c.bm, c.dv>(&maps.v, shared + K::v_at, &sync.full_v, walk.first_key, walk.key_head(),
                                     walk.batch);
           }
-          if (c.masks && !is_float_mask<AsIs>(mask)) {
+          if (c.masks && !is_float_mask<Policy, AsIs>(mask)) {
             sm90::wait(&sync.empty_mask, parity_of_mask(step) ^ 1);
             walk.load_mask(mask, shared + K::mask_at, &sync.full_mask);
           }
@@ -431,7 +431,7 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
         edge = walk.at_edge();
         const TileStats* stats = stage_stats(stage_of(step));
         const float* const bases = work.bases + walk.place(work) * c.bn;
-        const bool float_mask = is_float_mask<AsIs>(mask);
+        const bool float_mask = is_float_mask<Policy, AsIs>(mask);
         if (Policy::config.masks && !float_mask) sm90::wait(&sync.full_mask, parity_of_mask(step));
         if (float_mask) m.template compute_p<true, true>(scores, stats, bases, walk.float_mask(), span_of_row, to);
         else if (far) m.template compute_p<true, true>(scores, stats, bases, base + K::mask_at, span_of_row, to);
@@ -585,7 +585,7 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
       else sm90::wait(&sync.full_k, 0);
       for (int step = 0; step < walk.steps; ++step, walk.next()) {
         const int stage = step % K::ds_stages;
-        const bool edge = walk.at_edge(), add = !work.in_order || walk.predecessors() != 0;
+        const bool edge = walk.at_edge(), add = work.adds_to_zero() || (work.in_order && walk.predecessors() != 0);
         const auto begin_part = [&](int first) {
           if (first % K::part_columns == 0 && work.in_order)
             sm90::wait(&sync.may_add, static_cast<unsigned>(step * K::semaphores + first / K::part_columns) % 2);
@@ -594,7 +594,7 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
           if ((first + dq_columns) % K::part_columns == 0 && work.in_order)
             sm90::named_barrier_arrive<K::with_counters>(K::added);
         };
-        float* const sums = work.dq_accum + walk.place(work) * (c.bn * c.d);
+        float* const sums = walk.dq(work);
         if (edge && !looked) {
           if (finds_special<K::k_bytes, 128, T>(shared, static_cast<int>(threadIdx.x) % 128))
             atomicMax(&sync.special_k, 1);
