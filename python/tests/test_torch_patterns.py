@@ -691,3 +691,100 @@ def test_what_is_measured_runs(function, monkeypatch):
     with torch.no_grad():
         found = replaced_of(function, Q, K, BIAS)
     assert timed and found[0] and not found[1]
+
+
+# ---- what may not be rewritten or dropped ----------------------------------------------------------------------------
+
+
+def _frozen_product(x, w, b):
+    with torch.no_grad():
+        y = F.linear(x, w)
+    return y + b
+
+
+def _stopped_gate(x, w, b):
+    with torch.no_grad():
+        t = torch.sigmoid(x)
+    return x * t
+
+
+def _written_between(x, w, b):
+    x = x * 1.5
+    y = F.linear(x, w)
+    x.mul_(2)
+    return y + b, x
+
+
+def _copy_of_what_is_written(x, w, b):
+    x = x * 1.5
+    y = x + 0
+    x.mul_(2)
+    return y * 1, x
+
+
+def _gate_of_what_is_written(x, w, b):
+    x = x * 1.5
+    t = torch.sigmoid(x)
+    x.mul_(0.5)
+    return x * t
+
+
+def _through_backend(function):
+    torch._dynamo.reset()
+    return torch.compile(function, backend=lambda g, i: fx.backend(g, i, inductor=False, measure=False))
+
+
+@pytest.mark.parametrize("function", [_written_between, _copy_of_what_is_written, _gate_of_what_is_written])
+def test_nothing_moves_across_a_write(function):
+    x, w, b = torch.randn(3, 8), torch.randn(8, 8), torch.randn(8)
+    with torch.no_grad():
+        torch.testing.assert_close(_through_backend(function)(x, w, b), function(x, w, b))
+
+
+@pytest.mark.parametrize("function", [_frozen_product, _stopped_gate])
+def test_what_has_no_gradient_gets_none(function):
+    tensors = [torch.randn(3, 8, requires_grad=True), torch.randn(8, 8, requires_grad=True), torch.randn(8)]
+    tensors[2].requires_grad_()
+    ours, theirs = (
+        torch.autograd.grad(call(*tensors).square().sum(), tensors, allow_unused=True)
+        for call in (_through_backend(function), function)
+    )
+    assert [g is None for g in ours] == [g is None for g in theirs]
+    torch.testing.assert_close([g for g in ours if g is not None], [g for g in theirs if g is not None])
+
+
+@pytest.mark.parametrize("window", [16, 4096])
+def test_a_window_wider_than_the_first_call_is_kept(window):
+    def function(q, k):
+        i = torch.arange(q.shape[2])[:, None]
+        j = torch.arange(k.shape[2])
+        return F.scaled_dot_product_attention(q, k, k, attn_mask=(i >= j) & (i - j < window))
+
+    torch._dynamo.reset()
+    backend = lambda g, i: fx.backend(g, i, inductor=False, measure=False)  # noqa: E731
+    fast = torch.compile(function, backend=backend, dynamic=True)
+    with torch.no_grad():
+        for tokens in (7, 40):
+            q = torch.randn(1, 2, tokens, 8)
+            compare(fast(q, q), function(q, q))
+
+
+def test_masks_keep_their_type_under_autocast():
+    """What is added to scores in float32 is not rounded to the type of the products."""
+    steps = -0.5 * torch.arange(300.0).expand(1, 1, 300, 300)
+
+    def function(q, mask):
+        s = torch.matmul(q, q.transpose(2, 3)) * 0.3 + mask
+        return torch.matmul(torch.softmax(s, -1), q)
+
+    q = torch.randn(1, 2, 300, 8)
+    fast = _through_backend(function)
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        torch.testing.assert_close(fast(q, steps), function(q, steps), rtol=2e-2, atol=2e-2)
+
+
+def test_batches_of_attention_that_broadcast_are_left():
+    q, k = torch.randn(1, 2, 5, 8), torch.randn(3, 2, 9, 8)
+    same(lambda q, k: torch.softmax(q @ k.transpose(2, 3), -1) @ k, q, k)
+    q, k = torch.randn(2, 1, 2, 5, 8), torch.randn(1, 2, 2, 9, 8)
+    same(lambda q, k: torch.softmax(q @ k.transpose(-2, -1), -1) @ k, q, k)

@@ -305,9 +305,9 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
       const bool far = compute_short_stats<Policy>(stats, block.queries, a, batch, head);
       if (a.mask != nullptr) copy_short_mask(biases, block.bias_pitch(), block.queries, block.keys, a, batch, head);
       tile::wait_for_copies();
-      // Zero times NaN would reach sums from rows that a pair may not meet in.
-      // Sums are over rows without special values: a pair that meets one of Q or K has NaN for dS anyway, and those of
-      // dO are added to dV afterwards.
+      if (edges && !a.vectors) __syncthreads();  // elements that were copied one by one are other threads'
+      // Zero times NaN would reach sums from rows that a pair may not meet in, so they are over rows without special
+      // values: a pair that meets one of Q or K has NaN for dS anyway, and those of dO are added to dV afterwards.
       bool special = edges && (finds_special_in<c.d, T>(k, block.keys) || finds_special_in<c.d, T>(q, block.queries) ||
                                finds_special_in<c.dv, T>(grad_o, block.queries));
       if (__syncthreads_or(far || special)) {

@@ -63,6 +63,9 @@ TEST(AttentionGradientsOfShortSequences, WhatIsMaskedDoesNotMatter) {
     check(row, "bf16:b=1,hq=1,hkv=1,sq=100,sk=80,d=32:causal=lower_right", spoil_unmet_queries);
     check(row, "bf16:b=1,hq=1,hkv=1,sq=100,sk=100,d=32:causal", spoil_a_gradient);
   }
+  // Rows that are no vectors, copied element by element.
+  check(narrow, "bf16:b=1,hq=1,hkv=1,sq=100,sk=120,d=63:causal:fill=nan");
+  check(wide, "f16:b=1,hq=2,hkv=1,sq=40,sk=70,d=99,dv=65,mask=1:fill=nan");
 }
 TEST(AttentionGradientsOfShortSequences, Fills) {
   for (const char* fill : {"ones", "denormal", "constant,-3", "nan", "inf"})

@@ -123,6 +123,7 @@ inline std::string fits(const Variant&, const SplitProblem& s, const DeviceInfo&
       const PhaseAxis phase = phase_axis(a, i);
       if (phase.map.taps == 0) return "elements of dx that no tap meets";
       if (phase.inputs < 1) return "elements of dx that meet no element of dy";
+      if (std::max(phase.before, phase.after) >= most) return "a phase with padding of 2^30 or more";
       is_three |= phase.map.taps == 3;
     }
     are_threes &= is_three;

@@ -61,8 +61,9 @@ inline std::string fits(const Variant&, const SplitProblem& s, const DeviceInfo&
   if (std::string why = grouped::refuse_layouts(p); !why.empty()) return why;
   if (p.y.shape[1] % grouped_vector(size_of(p.dtype)) != 0) return "filters are not whole pieces of 16 bytes";
   if (std::string why = grouped_mma::refuse_places(p); !why.empty()) return why;
-  if (sums_of(p).columns * sums_of(p).chunks > max_grid_y || real(p.w.count()) >= int_range / 2)
-    return "filters of 2^30 elements or more";
+  if (sums_of(p).columns * sums_of(p).chunks > max_grid_y) return "more than 65535 blocks side by side";
+  if (real(p.w.count()) >= int_range / 2) return "filters of 2^30 elements or more";
+  if (real(p.dw->span()) >= int_range) return "offsets of 2^31 or more";
   return roofline::refuse_smem(smem_bytes(p, best_grouped_tiles(p)) + mask_bytes, device);
 }
 
@@ -70,7 +71,8 @@ inline std::string fits(const Variant&, const SplitProblem& s, const DeviceInfo&
 inline std::int64_t parts_of(const Config& c, const ConvProblem& p, const DeviceInfo& device) {
   const GroupedTiles t = best_grouped_tiles(p);
   const Sums s = sums_of(p);
-  const std::int64_t at_a_time = std::max(device.sms, 1) * grouped_mma::resident(c, smem_bytes(p, t), device);
+  const std::int64_t at_a_time =
+      std::max(device.sms, 1) * grouped_mma::resident(c, smem_bytes(p, t) + mask_bytes, device);
   return std::clamp<std::int64_t>(at_a_time / (s.columns * s.chunks), 1, ceil_div(t.count(), 2));
 }
 

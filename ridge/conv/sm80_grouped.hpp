@@ -101,8 +101,9 @@ inline std::string refuse_groups(const Config& c, const ConvProblem& p) {
 inline std::string refuse_places(const ConvProblem& p) {
   constexpr double most = int_range / 4, most_step = 1 << 12, beyond = 3e4;  // beyond: what these add to a side at most
   const Axis h = axis_h(p), w = axis_w(p);
-  if (std::max({real(h.pad), real(w.pad), real(h.stride), real(w.stride), real((h.taps - 1) * h.dilation),
-                real((w.taps - 1) * w.dilation)}) > most_step)
+  const ConvPad& pad = p.geometry.pad;
+  if (std::max({real(pad.top), real(pad.left), real(pad.bottom), real(pad.right), real(h.stride), real(w.stride),
+                real((h.taps - 1) * h.dilation), real((w.taps - 1) * w.dilation)}) > most_step)
     return "strides, padding or an extent above 4096";
   if (real(p.x.shape[0]) * (real(h.inputs) + beyond) >= most || real(w.inputs) + beyond >= most)
     return "images of 2^29 rows or columns in all";
@@ -129,15 +130,14 @@ inline std::string fits(const Variant& row, const SplitProblem& s, const DeviceI
   if (p.y.shape[1] % grouped_vector(size_of(p.dtype)) != 0) return "filters are not whole pieces of 16 bytes";
   if (std::string why = refuse_filters(p); !why.empty()) return why;
   if (std::string why = refuse_places(p); !why.empty()) return why;
-  if (bundle_columns(c, p) > max_grid_y) return "more than 2^29 tiles";
+  if (bundle_columns(c, p) > max_grid_y) return "more than 65535 blocks side by side";
   const GroupedTiles t = best_grouped_tiles(p);
   return roofline::refuse_smem(bundle_smem_bytes(c, p, t), device);
 }
 
-// Blocks of a multiprocessor: as many as its shared memory holds. Its last kilobytes are the device's own.
+// Blocks of a multiprocessor: as many as its shared memory holds.
 inline std::int64_t resident(const Config& c, std::int64_t smem, const DeviceInfo& device) {
-  constexpr std::int64_t reserved = 1024;  // of each block
-  const std::int64_t held = (device.smem_optin + reserved) / (smem + reserved);
+  const std::int64_t held = device.smem_per_sm / std::max<std::int64_t>(smem + device.smem_reserved, 1);
   return std::clamp<std::int64_t>(held, 1, c.blocks_per_sm);
 }
 

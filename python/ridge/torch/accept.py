@@ -33,6 +33,8 @@ def widened(given):
 
 def _merges(tensor, axes):
     """Whether the axes in front of the last `axes` are one, by their strides."""
+    if tensor.dim() - axes <= 1:
+        return True  # whatever its size is, which may not be known yet
     step = None
     for size, stride in zip(reversed(tensor.shape[:-axes]), reversed(tensor.stride()[: tensor.dim() - axes])):
         if size != 1 and step is not None and stride != step:

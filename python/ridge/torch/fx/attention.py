@@ -79,7 +79,7 @@ def seen_by(mask, queries, keys, hides=False):
     if key not in known:
         try:
             apart = []
-            for numbers in graph.rounds(mask.graph):
+            for numbers in graph.rounds(mask, queries, keys):
                 with graph.real_tensors():
                     found = graph.constant(mask, numbers)
                     found = ~found if hides and found is not None else found

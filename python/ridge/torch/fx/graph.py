@@ -303,6 +303,19 @@ def in_order(nodes):
     return tuple(node for node in nodes[0].graph.nodes if node in nodes)
 
 
+def is_disturbed(nodes):
+    """Whether a tensor may be written, or a region of gradients or of autocast begins or ends, between the first and the
+    last of some nodes: what the first ones compute may then not be computed where the last one is."""
+    nodes, inside = in_order(nodes), False
+    for node in nodes[0].graph.nodes:
+        if node is nodes[-1]:
+            return False
+        inside = inside or node is nodes[0]
+        if inside and node not in nodes and (writes(node) or changes_mode(node) or "autocast" in _text(node)):
+            return True
+    return False
+
+
 def _has_tensors(node):
     """Whether a result is a tensor, or several, as max along an axis gives."""
     found = node.meta.get("example_value")
@@ -349,15 +362,38 @@ def real_tensors():
 _MOST_CONSTANT = 1 << 26  # elements
 
 
-def rounds(captured):
-    """Numbers for the sizes that are symbols: {symbol: number} of the call that was captured, and of another one. What is
-    the same in both is taken to be the same for all sizes. A graph without symbols has one round."""
+def rounds(node, *sizes):
+    """Numbers for the symbols in some sizes: {symbol: number} of the call that was captured, and of a larger one, beyond
+    every number that a node is computed of: a window that is wider than the first call is then seen. What is the same in
+    both is taken to be the same for all sizes. Without symbols there is one round."""
+    free = set().union(*(size.node.expr.free_symbols for size in sizes if not isinstance(size, int)))
     symbols = {}
-    for node in captured.nodes:
-        found = node.meta.get("example_value")
-        if node.op == "placeholder" and isinstance(found, torch.SymInt) and found.node.expr.is_symbol:
+    for one in node.graph.nodes:
+        found = one.meta.get("example_value")
+        if one.op == "placeholder" and isinstance(found, torch.SymInt) and found.node.expr in free:
             symbols[found.node.expr] = hint(found)
-    return [symbols, {one: 2 * number + 3 for one, number in symbols.items()}] if symbols else [{}]
+    if not symbols:
+        return [{}]
+    most = _largest_number(node)
+    return [symbols, {one: 2 * max(number, most) + 3 for one, number in symbols.items()}]
+
+
+def _largest_number(node):
+    """Of those that a node is computed of. What has more elements than a constant may have bounds no size."""
+    found, left, most = set(), [node], [0]
+
+    def look(one):
+        if isinstance(one, (int, float)) and abs(one) < _MOST_CONSTANT:
+            most.append(int(abs(one)))
+        return one
+
+    while left:
+        one = left.pop()
+        if one not in found:
+            found.add(one)
+            torch.fx.node.map_aggregate((one.args, dict(one.kwargs)), look)
+            left += one.all_input_nodes
+    return max(most)
 
 
 def number(size, numbers):

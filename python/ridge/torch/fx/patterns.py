@@ -185,7 +185,7 @@ def _norm(op, axes, eps, order, *tensors):
     """Of x or of x + residual, gamma and beta; with a residual the sum, too. order: that of x's axes in memory."""
     *rows, gamma, beta = tensors
     rows = rows if order is None else [x.permute(order) for x in rows]
-    y = getattr(torch.ops.ridge, op)(*rows, *(_of_type(p, rows[0]) for p in (gamma, beta)), axes=axes, eps=eps)
+    y = getattr(torch.ops.ridge, op)(*rows, gamma, beta, axes=axes, eps=eps)
     return y if order is None else y.permute([order.index(axis) for axis in range(len(order))])
 
 

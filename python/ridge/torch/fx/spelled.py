@@ -57,7 +57,7 @@ def _numbers_of_modules(captured):
 
 def _is_of_module(source):
     """By the name that Dynamo gives an input."""
-    return "_modules_" in source or source.startswith(("L_self_", "G_"))
+    return source.startswith(("L_self_", "G_"))
 
 
 def _inside_of_numbers(node):
@@ -82,7 +82,8 @@ def _nothing(captured, node):
     alike = value(x) is not None and value(node) is not None and value(x).dtype == value(node).dtype
     if not alike or not isinstance(zero, (int, float)) or zero != 0:
         return
-    if all(name(user) in _MAKE_NEW and not graph.writes(user) for user in node.users):
+    makes_new = all(name(user) in _MAKE_NEW and not graph.writes(user) for user in node.users)
+    if makes_new and not graph.is_disturbed((node, *node.users)):
         node.replace_all_uses_with(x)
         captured.erase_node(node)
 
@@ -186,7 +187,8 @@ def _activation(captured, node):
                 if not _is_near(_polynomial(given, x, t), inside) or not _is_near(_polynomial(node, x, t), whole):
                     continue
                 inner = _between(node, x)
-                if all(user in inner for n in inner if n is not node for user in n.users):
+                alone = all(user in inner for n in inner if n is not node for user in n.users)
+                if alone and not graph.is_disturbed(tuple(inner)):
                     _replace(captured, node, call, x, **options)
                 return
 
@@ -247,6 +249,8 @@ def _product(captured, node):
         return
     if not isinstance(w, torch.fx.Node) or not isinstance(x, torch.fx.Node) or not _is_matrix_of(w, x):
         return
+    if value(node).dtype != (graph.autocast_type(value(x).device.type) or value(x).dtype):
+        return  # torch.mm's out_dtype
     flat, last = x, node
     whole = arguments(flat)["input"] if name(flat) == "reshape" else None
     after = only_user(node)
@@ -254,6 +258,8 @@ def _product(captured, node):
         if graph.sizes(after) == [*graph.sizes(whole)[:-1], graph.sizes(node)[-1]]:
             if graph.sizes(whole)[-1] == graph.sizes(x)[-1]:
                 x, last = whole, after
+    if graph.is_disturbed((*((flat,) if x is not flat else ()), node, last)):
+        return
     turned = _turned(captured, w, node)
     if turned is not None:
         _replace(captured, last, F.linear, x, turned, bias)
@@ -277,7 +283,8 @@ def _bias(captured, node):
     if name(after) != "add" or graph.writes(after) or value(after) is None:
         return
     bias = others(after, node)
-    if isinstance(bias, torch.fx.Node) and _is_bias(bias, node) and graph.sizes(after) == graph.sizes(node):
+    is_bias = isinstance(bias, torch.fx.Node) and _is_bias(bias, node) and graph.sizes(after) == graph.sizes(node)
+    if is_bias and not graph.is_disturbed((node, after)):
         _replace(captured, after, F.linear, arguments(node)["input"], arguments(node)["weight"], bias)
 
 

@@ -196,6 +196,17 @@ def _fits_four_axes(mask, axes):
     return all(str(size) == "1" for size in found.shape[: max(found.dim() - 3, 0)])
 
 
+def _check_batches(node, q, k, v):
+    """Of q, k and v the same batches, those of the result, and its heads, but that keys and values may have one. In the
+    call that was captured: sizes of 1 are no symbols, and other ones do not broadcast."""
+    whole = [graph.hint(size) for size in value(node).shape[:-2]]
+    given = [[graph.hint(size) for size in value(x).shape[:-2]] for x in (q, k, v)]
+    if any(sizes[:-1] != whole[:-1] for sizes in given) or given[0] != whole:
+        raise Unfit("its batches or heads are broadcast")
+    if {sizes[-1] for sizes in given[1:]} not in ({whole[-1]}, {1}):
+        raise Unfit("its batches or heads are broadcast")
+
+
 def written_attention(node, training):
     """softmax(scores + mask) v, spelled out, with or without sinks. Where there are not four axes, those in front of the
     last three are a batch."""
@@ -236,6 +247,7 @@ def written_attention(node, training):
             attention.check_mask(added, value(q).dtype)
     if not all(_fits_four_axes(m, axes) for m in masks):
         return
+    _check_batches(node, q, k, v)
     attention.check_width(q, v)
     last, tokens_first = node, False
     after = only_user(node)
@@ -248,6 +260,11 @@ def written_attention(node, training):
         seen = attention.seen_by(masks[0], rows, keys, bool(hides))
         if seen[0] is None:
             mask = hidden = hides = None
+    kind = graph.autocast_type(value(node).device.type)
+    if kind and any(m is not None for m in (mask, more, hidden)):
+        # The model adds masks to scores in the masks' own type, where attention would be given them in the lower one.
+        if finite or any(m is not None and value(m).dtype != kind for m in (mask, more)):
+            raise Unfit(f"torch.autocast would round its mask to {kind}")
     if axes == 4 and not turned:
         k, v, _ = attention.unrepeated(k, v)
     how = _How(hides, finite, *seen[1:], scale, softcap, turned, tokens_first, training)
