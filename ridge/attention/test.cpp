@@ -281,8 +281,8 @@ TEST(AttentionPlan, GradientsOnHopperSayWhatTheyTake) {
   AttentionProblem p{.b = 2, .hq = 4, .hkv = 2, .sq = 300, .sk = 200, .d = 64, .dtype = bf16, .backward = true};
   const auto plan = plan_attention(p, *device_model("H200"), {.variant = "wgmma_gradient_64"});
   ASSERT_TRUE(plan.ok()) << plan.error().message();
-  // Three tiles of 128 queries of 8 heads: dQ in float32, by narrow rows for each of two tiles of keys; three floats for
-  // each query, a word per tile; and one more word.
+  // Three tiles of 128 queries of 8 heads: dQ in float32, by narrow rows for each of two tiles of keys; three floats
+  // for each query, a word per tile; and one more word.
   // dK and dV in float32, of each part of the 4 key heads: of a query head, or of some of its queries.
   EXPECT_EQ(plan->splits % 2, 0);
   const auto partial = [](const AttentionPlan& of, std::size_t columns) {
