@@ -10,13 +10,11 @@
 // head's queries are too: dK and dV of each part go to the workspace in float32, and a post-processing kernel sums them
 // in the parts' order.
 //
-// Blocks add to a tile of dQ in the order of their keys, from the last ones on, unless nondeterministic. With few
-// queries and many tiles of keys, all blocks of a head would reach their additions together and wait for one another:
-// there each block has a dQ of its own in the workspace, which the post-processing kernel sums in order (separates_dq).
-// A block takes its number when it begins and waits only for smaller numbers, so a block that is waited for is running.
-// With a causal mask every block begins at different queries, and finds that the one before it has already added.
-// Without a mask blocks follow one another at the distance of an addition, and blocks of several heads interleave, so
-// that fewer blocks of one head run at a time.
+// Blocks add to a tile of dQ in the order of their keys, from the last ones on, unless nondeterministic. A block takes
+// its number when it begins and waits only for smaller numbers, so a block that is waited for is running. With a causal
+// mask every block begins at different queries, and finds that the one before it has already added. Without a mask
+// blocks follow one another at the distance of an addition, and blocks of several heads interleave, so that fewer
+// blocks of one head run at a time.
 //
 // Zero times NaN would reach sums from rows that a pair may not meet in. Where that can happen, at the edges of masks,
 // spare warps check the tiles, and what they find is left out of the products that sum over it.
@@ -236,8 +234,7 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
             if (is_leader) {
               float* to = walk.dq(work) + m * K::dq_elements;
               const unsigned char* from = shared + K::dq_at + stage * K::dq_bytes + m * K::dq_elements * 4;
-              const bool adds = work.adds_to_zero() || (work.in_order && predecessors != 0);
-              if (!adds) sm90::store_bulk(to, from, K::dq_bytes_of(m));
+              if (work.in_order && predecessors == 0) sm90::store_bulk(to, from, K::dq_bytes_of(m));
               else sm90::add_bulk(to, from, K::dq_bytes_of(m));
               sm90::commit_stores();
             }
@@ -440,9 +437,7 @@ constexpr std::int64_t falling_heads(std::int64_t heads, std::int64_t key_tiles,
   const wgmma_gradient::PartOfGroup part_of = wgmma_gradient::part_of_group(p, call.plan.splits);
   work.heads_of_part = static_cast<int>(part_of.heads);
   work.tiles_of_part = static_cast<int>(ceil_div(room.tiles, part_of.query_parts));
-  const bool separate = wgmma_gradient::separates_dq(c, p);
-  work.dq_apart = separate ? room.dq_accum / 4 / ceil_div(p.sk, c.bm) : 0;
-  work.in_order = !call.problem.rule.nondeterministic && !separate;
+  work.in_order = !call.problem.rule.nondeterministic;
   work.counts = work.in_order && p.sk > c.bm;
   // Half of the L2 cache holds Q, dO and dQ of the parts whose blocks interleave. Where an addition takes longer than a
   // tile's products, blocks of one head wait longer the more of them run at a time, and the last heads longest: there

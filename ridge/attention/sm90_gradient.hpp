@@ -78,22 +78,12 @@ constexpr PartOfGroup part_of_group(const AttentionProblem& p, int parts) {
 }
 // Blocks of one head follow one another that far apart when they add to dQ; estimated.
 inline constexpr double addition_us = 1;
-// Whether blocks have a dQ for each tile of keys instead of adding to one in order. Without causality and window, all
-// blocks of a head reach a tile of dQ together, and the last waits for an addition of each of the others. That is worth
-// as many dQs where they are read in half of that time, from the L2 cache.
-constexpr bool separates_dq(const Config& c, const AttentionProblem& p) {
-  constexpr std::int64_t most_bytes = 32 << 20, bytes_per_us = 4'000'000;
-  const std::int64_t key_tiles = ceil_div(p.sk, c.bm), of_tile = p.b * p.hq * ceil_div(p.sq, c.bn) * c.bn * c.d * 4;
-  if (p.rule.nondeterministic || p.rule.left >= 0 || p.rule.right >= 0 || key_tiles < 2) return false;
-  if (of_tile > most_bytes / key_tiles) return false;
-  return static_cast<double>(of_tile) / bytes_per_us < addition_us / 2;  // both times key_tiles
-}
 // parts: of a group of heads
 constexpr WorkspaceParts workspace_parts(const Config& c, const AttentionProblem& p, int parts) {
   const std::int64_t tiles = ceil_div(p.sq, c.bn), all = p.b * p.hq * tiles;
   const std::int64_t partial_rows = parts > 1 ? p.b * p.hkv * parts * p.sk : 0;
   return {.tiles = tiles,
-          .dq_accum = (separates_dq(c, p) ? ceil_div(p.sk, c.bm) : 1) * all * c.bn * c.d * 4,
+          .dq_accum = all * c.bn * c.d * 4,
           .stats = all * c.bn * 8,
           .bases = all * c.bn * 4,
           .mask = mask_shape(c, p).bytes(),
@@ -166,8 +156,7 @@ inline int parts_of_group(const Variant& row, const AttentionProblem& p, const D
   constexpr double sum_launch_us = 2.5;  // one more kernel, with its code
   constexpr double least_gain = 0.95;    // what more parts must take of the time of fewer: these are estimates
   constexpr int most_parts = 1024;       // models' groups have fewer heads; it bounds the search
-  const double order_us =
-      p.rule.nondeterministic || separates_dq(c, p) ? 0 : addition_us * static_cast<double>(ceil_div(p.sk, c.bm));
+  const double order_us = p.rule.nondeterministic ? 0 : addition_us * static_cast<double>(ceil_div(p.sk, c.bm));
   const double step_us =
       2.0 * c.bm * c.bn * multiply_adds(p, c.d, c.dv) / (step_rate * device.fp16_tflops * 1e6 / device.sms);
   const auto time_us = [&](int parts) {

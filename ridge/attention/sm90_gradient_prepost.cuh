@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(gradient_preprocess_threads)
     if (constexpr int semaphores = gradient_semaphores_of_tile(c); i % c.bn < semaphores)
       work.semaphores[row / c.bn * semaphores + i % c.bn] = 0;
   }
-  if (work.adds_to_zero())
+  if (!work.in_order)
     for (int at = lanes.rank() * fragment; at < c.d; at += width * fragment)
       simt::store_global(work.dq_accum + row * c.d + at, simt::vec<float, fragment>{0, 0, 0, 0});
 }
@@ -75,9 +75,9 @@ __global__ void __launch_bounds__(mask_copy_threads)
 
 inline constexpr int gradient_postprocess_threads = 256;
 
-// Post-processing: grad_q = scale * accumulator, 8 columns per thread; the accumulator may be one for each tile of
-// keys. Preconditions: gridDim.x * gradient_postprocess_threads is at least batch * heads * sq * d / 8 of the Config;
-// rows of grad_q are whole vectors.
+// Post-processing: grad_q = scale * accumulator, 8 columns per thread.
+// Preconditions: gridDim.x * gradient_postprocess_threads is at least batch * heads * sq * d / 8 of the Config; rows of
+// grad_q are whole vectors.
 template <class Policy, class T>
 __global__ void __launch_bounds__(gradient_postprocess_threads)
     attention_wgmma_gradient_postprocess(GradientArguments<T> a, GradientWork work) {
@@ -91,21 +91,16 @@ __global__ void __launch_bounds__(gradient_postprocess_threads)
   const int batch = static_cast<int>(row / a.sq / a.heads), tile = i / c.bn, in_tile = i % c.bn;
   const Keys keys = keys_of(a, tile * c.bn, ::min(tile * c.bn + c.bn, a.sq) - 1);
   simt::vec<T, 8> values{};
-  if (keys.first < keys.last || work.adds_to_zero()) {  // otherwise no block has added
-    const int parts = work.dq_apart != 0 ? (a.sk + c.bm - 1) / c.bm : 1;
+  if (keys.first < keys.last || !work.in_order) {  // otherwise no block has added
     const float* sums = work.dq_accum + ((std::int64_t{batch} * a.heads + head) * work.tiles + tile) * (c.bn * c.d);
     const int part = dq_by_queries(c) ? in_tile / 64 : vector / 8, in_part = in_tile % 64;
     const int thread = in_part / 16 * 32 + in_part % 8 * 4, lower = in_part / 8 % 2;
-    float totals[8] = {};
-#pragma unroll 4  // loads in flight
-    for (int of_keys = 0; of_keys < parts; ++of_keys, sums += work.dq_apart) RIDGE_UNROLL_ON_GPU
+    RIDGE_UNROLL_ON_GPU
     for (int quarter = 0; quarter < 4; ++quarter) {
       const auto two = simt::load<2>(sums + 4 * dq_vector(part, vector % 8, thread + quarter) + 2 * lower);
-      totals[2 * quarter] += two[0];
-      totals[2 * quarter + 1] += two[1];
+      values[2 * quarter] = T(two[0] * a.scale);
+      values[2 * quarter + 1] = T(two[1] * a.scale);
     }
-    RIDGE_UNROLL_ON_GPU
-    for (int e = 0; e < 8; ++e) values[e] = T(totals[e] * a.scale);
   }
   simt::store_global(Matrix<T>(a.grad_q, a.at_grad_q, batch, head)(i) + vector * 8, values);
 }

@@ -67,10 +67,9 @@ struct TileStats {
 
 // Workspace of the gradients.
 struct GradientWork {
-  float* dq_accum;        // dQ, [batch, heads, tiles][bn * d], each tile in the order of dq_vector()
-  std::int64_t dq_apart;  // floats from the sums of one tile of keys to those of the next; 0: all are added up there
-  TileStats* stats;       // [batch, heads, tiles * bn]
-  float* bases;           // same shape
+  float* dq_accum;   // dQ, [batch, heads, tiles][bn * d], each tile in the order of dq_vector()
+  TileStats* stats;  // [batch, heads, tiles * bn]
+  float* bases;      // same shape
   // dK and dV of each part, where there is more than one: [batch, key heads, parts, sk] rows as wide as the Config's.
   float *partial_k, *partial_v;
   unsigned* semaphores;  // of each tile of dQ, [batch, heads, tiles][gradient_semaphores_of_tile]
@@ -81,14 +80,12 @@ struct GradientWork {
   int tiles_of_part;     // tiles of queries: all of a head's, or a range of them
   unsigned interleaved;  // parts whose blocks interleave, 1 or more
   unsigned falling;      // number of last parts whose longest blocks begin first; not all parts
-  bool in_order;         // blocks add to a tile of dQ in the order of their keys; not with dq_apart
+  bool in_order;         // blocks add to a tile of dQ in the order of their keys
   bool counts;           // blocks take numbers as they begin: in order, where several add to a tile
   // A block divides its number before its first load: by the blocks of a group that interleaves; by the parts that
   // interleave in it, which are fewer in the last group and among the falling ones; by the parts of a batch; and by the
   // ranges of a head's queries.
   Divider by_group_blocks, by_interleaved, by_rest, by_falling, by_batch_parts, by_ranges;
-  // Whether blocks add to dQ in any order, from 0 on.
-  __device__ __forceinline__ bool adds_to_zero() const { return !in_order && dq_apart == 0; }
 };
 
 // Gives a block its number, and synchronizes it; the tensor maps are on their way then. To be called before anything
@@ -267,7 +264,7 @@ template <class Policy, class T> struct GradientWalk {
   }
   // The place of this tile's dQ.
   __device__ __forceinline__ float* dq(const GradientWork& work) const {
-    return work.dq_accum + first_key / bm * work.dq_apart + place(work) * (bn * Policy::config.d);
+    return work.dq_accum + place(work) * (bn * Policy::config.d);
   }
   __device__ __forceinline__ unsigned predecessors() const {
     const int own = first_key / bm;

@@ -93,18 +93,18 @@ TEST(AttentionGradientsOnHopper, AnyOrderOfTwo) {
   check(widest, "bf16:b=1,hq=2,hkv=1,sq=130,sk=128,d=256:nondeterministic");
 }
 TEST(AttentionGradientsOnHopper, ManyBlocksKeepAnOrder) {
-  check(narrow, "bf16:b=1,hq=2,hkv=1,sq=300,sk=1000,d=64:window=2000,2000");  // all pairs meet
-  check(between, "f16:b=1,hq=1,hkv=1,sq=300,sk=700,d=72:window=2000,2000");
+  check(narrow, "bf16:b=1,hq=2,hkv=1,sq=300,sk=1000,d=64");
+  check(between, "f16:b=1,hq=1,hkv=1,sq=300,sk=700,d=72");
   check(wide, "bf16:b=1,hq=1,hkv=1,sq=300,sk=700,d=128:window=100,50");
-  check(widest, "bf16:b=1,hq=2,hkv=1,sq=400,sk=450,d=136:window=2000,2000");
+  check(widest, "bf16:b=1,hq=2,hkv=1,sq=400,sk=450,d=136");
   check(widest, "f16:b=1,hq=4,hkv=2,sq=333,sk=390,d=192,dv=136:causal");
 }
 // each: numbers of parts
 void check_parts(const std::string& variant, const std::string& text, std::initializer_list<int> each, int sms = 132) {
   for (const int parts : each) check(variant, text, nullptr, sms, parts);
 }
-// Few queries and many keys: a dQ for each tile of keys.
-TEST(AttentionGradientsOnHopper, SumsForEachTileOfKeys) {
+// Few queries and many keys.
+TEST(AttentionGradientsOnHopper, FewQueriesOfManyKeys) {
   check(narrow, "bf16:b=1,hq=2,hkv=1,sq=130,sk=1000,d=64");
   check(narrow, "f16:b=2,hq=2,hkv=2,sq=20,sk=300,d=40:fill=nan");
   check(between, "f16:b=1,hq=1,hkv=1,sq=60,sk=700,d=72:fill=far");
@@ -113,16 +113,6 @@ TEST(AttentionGradientsOnHopper, SumsForEachTileOfKeys) {
   check_parts(widest, "f16:b=1,hq=2,hkv=1,sq=100,sk=200,d=136", {1, 2, 4});
   check("wgmma_gradient_128_mask", "bf16:b=2,hq=2,hkv=1,sq=40,sk=400,d=64,mask=2:fill=nan");
   check("wgmma_gradient_256_mask", "bf16:b=1,hq=2,hkv=1,sq=40,sk=200,d=64,mask=3:fill=nan");
-  AttentionProblem p{.b = 2, .hq = 8, .hkv = 8, .sq = 48, .sk = 1500, .d = 240, .dv = 240};
-  const Config few{.bm = 64, .bn = 64, .d = 256, .dv = 256};
-  EXPECT_TRUE(wgmma_gradient::separates_dq(few, p));
-  for (const auto change :
-       {+[](AttentionProblem& q) { q.sq = 2000; }, +[](AttentionProblem& q) { q.sk = 64; },
-        +[](AttentionProblem& q) { q.rule.right = 0; }, +[](AttentionProblem& q) { q.rule.nondeterministic = true; }}) {
-    AttentionProblem other = p;
-    change(other);
-    EXPECT_FALSE(wgmma_gradient::separates_dq(few, other));
-  }
 }
 TEST(AttentionGradientsOnHopper, LastHeadsFall) {
   EXPECT_EQ(falling_heads(8, 32, 132), 4);  // 128 blocks

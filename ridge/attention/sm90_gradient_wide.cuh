@@ -585,7 +585,7 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
       else sm90::wait(&sync.full_k, 0);
       for (int step = 0; step < walk.steps; ++step, walk.next()) {
         const int stage = step % K::ds_stages;
-        const bool edge = walk.at_edge(), add = work.adds_to_zero() || (work.in_order && walk.predecessors() != 0);
+        const bool edge = walk.at_edge(), add = !work.in_order || walk.predecessors() != 0;
         const auto begin_part = [&](int first) {
           if (first % K::part_columns == 0 && work.in_order)
             sm90::wait(&sync.may_add, static_cast<unsigned>(step * K::semaphores + first / K::part_columns) % 2);

@@ -281,14 +281,13 @@ TEST(AttentionPlan, GradientsOnHopperSayWhatTheyTake) {
   AttentionProblem p{.b = 2, .hq = 4, .hkv = 2, .sq = 300, .sk = 200, .d = 64, .dtype = bf16, .backward = true};
   const auto plan = plan_attention(p, *device_model("H200"), {.variant = "wgmma_gradient_64"});
   ASSERT_TRUE(plan.ok()) << plan.error().message();
-  // Three tiles of 128 queries of 8 heads: dQ in float32, by narrow rows for each of two tiles of keys; three floats
-  // for each query, a word per tile; and one more word.
+  // Three tiles of 128 queries of 8 heads: dQ in float32, three floats per query, a word per tile; and one more word.
   // dK and dV in float32, of each part of the 4 key heads: of a query head, or of some of its queries.
   EXPECT_EQ(plan->splits % 2, 0);
   const auto partial = [](const AttentionPlan& of, std::size_t columns) {
     return 4 * static_cast<std::size_t>(of.splits) * 200 * columns * 4;
   };
-  EXPECT_EQ(plan->workspace_bytes(), 3u * 8 * (2 * 128 * 64 * 4 + 128 * 12 + 4) + 4 + partial(*plan, 64 + 64));
+  EXPECT_EQ(plan->workspace_bytes(), 3u * 8 * (128 * 64 * 4 + 128 * 12 + 4) + 4 + partial(*plan, 64 + 64));
   AttentionProblem wide = p;
   wide.d = 200;
   const auto widest = plan_attention(wide, *device_model("H200"));

@@ -4,7 +4,6 @@
 #include <ridge/conv/coarse.cuh>
 #include <ridge/conv/depthwise.cuh>
 #include <ridge/conv/depthwise_gradient.cuh>
-#include <ridge/conv/depthwise_rows.cuh>
 #include <ridge/conv/direct.cuh>
 #include <ridge/conv/flipped.cuh>
 #include <ridge/conv/grouped.cuh>
@@ -41,7 +40,6 @@ template <int I, class T> static Status launch_row(const Arguments& args) {
   else if constexpr (algorithm == Algorithm::coarse) return coarse::launch<I, T>(args);
   else if constexpr (algorithm == Algorithm::grouped) return grouped::launch<I, T>(args);
   else if constexpr (algorithm == Algorithm::depthwise) return depthwise::launch<I, T>(args);
-  else if constexpr (algorithm == Algorithm::depthwise_rows) return depthwise_rows::launch<I, T>(args);
   else if constexpr (algorithm == Algorithm::depthwise_gradient) return depthwise_gradient::launch<I, T>(args);
   else if constexpr (algorithm == Algorithm::implicit) return implicit::launch<I, T>(args);
   else if constexpr (algorithm == Algorithm::halo && std::is_same_v<T, float>) return halo::launch<I>(args);

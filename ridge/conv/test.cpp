@@ -242,7 +242,7 @@ TEST(ConvPlan, WhatIsNotChannelsLastIsCopied) {
                        std::int64_t k, std::int64_t r, bool backward) {
     return rows_of(ConvProblem::contiguous(dtype, g, n, c, h, h, k, r, r, backward));
   };
-  EXPECT_EQ(rows(bf16, geometry(1, 1, 96), 4, 96, 128, 96, 3, false), "channels_last: depthwise_3_rows");
+  EXPECT_EQ(rows(bf16, geometry(1, 1, 96), 4, 96, 128, 96, 3, false), "channels_last: depthwise_3_last");
   EXPECT_EQ(rows(bf16, geometry(1, 1, 96), 8, 96, 28, 96, 3, true), "channels_last: depthwise_3_gradient");
   EXPECT_EQ(rows(bf16, geometry(1, 1, 90), 8, 90, 28, 90, 3, true), "channels_last: depthwise_3_gradient");
   EXPECT_EQ(rows(f16, geometry(1, 1, 32), 32, 128, 56, 128, 3, false), "channels_last: grouped_16");

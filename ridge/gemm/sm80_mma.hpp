@@ -53,7 +53,7 @@ inline std::string fits(const Variant& row, const GemmProblem& p, const DeviceIn
 inline constexpr double hopper_share = 0.45, hopper_share_of_bytes = 0.24;
 // Clocks of a scheduler for a warp's 32 elements as TF32: rounding them; and reading them one by one, from swizzled
 // tiles where they do not lie along k, or from rows that keep their offsets.
-inline constexpr double round_clocks = 4, single_read_clocks = 32, piece_read_clocks = 6;
+inline constexpr double round_clocks = 4, single_read_clocks = 32, piece_read_clocks = 32;
 inline constexpr double efficiency = 0.9;    // share of the tensor cores' rate that warps reach that also read and copy
 inline constexpr double tile_clocks = 5000;  // a block's start, first loads from memory and epilogue, as for wgmma
 inline constexpr double shifted_clocks = 2000;    // minimum for a step of 64 x 64: a read of memory. H100, few rows.

@@ -123,24 +123,29 @@ TEST(GemmByMma, SixteenBitsInRowsOfAnyAlignment) {
     check_layouts<row_named("mma_unaligned_64x64"), bfloat16>(65, 30, 45, past_a, past_b);
     check_layouts<row_named("mma_unaligned_32x128"), bfloat16>(35, 137, 203, past_a, past_b);
     check_layouts<row_named("mma_unaligned_64x128"), half>(65, 30, 77, past_a, past_b);
+    check_layouts<row_named("mma_unaligned_64x128"), half>(140, 300, 333, past_a, past_b);
   }
 }
 TEST(GemmByMma, FloatsAsTf32) {
   check_layouts<row_named("tf32_mma"), float>(130, 137, 101);
   check_layouts<row_named("tf32_mma_64x64"), float>(65, 30, 9);
+  check_layouts<row_named("tf32_mma_32x128"), float>(35, 137, 101);
+  check_layouts<row_named("tf32_mma_64x128"), float>(65, 30, 37);
 }
 // Either operand's rows aligned, or beginning on any float.
 TEST(GemmByMma, FloatsInRowsOfAnyAlignment) {
   for (const auto& [past_a, past_b] : {std::pair{0, 0}, {0, 1}, {2, 0}, {3, 1}}) {
-    check_layouts<row_named("tf32_mma_32x128"), float>(35, 137, 101, past_a, past_b);
-    check_layouts<row_named("tf32_mma_64x128"), float>(65, 30, 37, past_a, past_b);
+    check_layouts<row_named("tf32_mma_unaligned_64x128"), float>(65, 30, 37, past_a, past_b);
+    check_layouts<row_named("tf32_mma_unaligned_64x128"), float>(140, 300, 203, past_a, past_b);
   }
 }
 TEST(GemmByMma, AGate) {
   check_gate<row_named("gate_mma"), half, k>(130, 72, 104, 0);
+  check_gate<row_named("gate_tf32_mma"), float, k>(65, 137, 101, 0);
+  check_gate<row_named("gate_tf32_mma"), float, outer>(30, 65, 37, 0);
   for (const int past : {0, 3}) {
-    check_gate<row_named("gate_tf32_mma"), float, k>(65, 137, 101, past);
-    check_gate<row_named("gate_tf32_mma"), float, outer>(30, 65, 37, past);
+    check_gate<row_named("gate_tf32_mma_unaligned"), float, k>(65, 137, 101, past);
+    check_gate<row_named("gate_tf32_mma_unaligned"), float, outer>(30, 165, 137, past);
   }
 }
 TEST(GemmByMma, SignedBytesAlongK) {

@@ -48,7 +48,7 @@ inline roofline::Kernel model(const Variant& row, const NormProblem& p, const De
   // Each element is a load, a store and conversions of its own, where a vector of them shares these; places without an
   // element take a third of that. Estimated: on an H200 from 0.8 to 1.3 times as long.
   const double places = static_cast<double>(p.rows * capacity(c, p));
-  k.clocks = clocks_of(p, element_bytes(p) == 2 ? 5 : 3, (2 * elements(p) + places) / 3);
+  k.clocks = clocks_of(p, element_bytes(p) == 2 ? 7 : 3, (2 * elements(p) + places) / 3);
   k.block_us = (lanes(c) > device.warp ? 0.6 + 0.01 * c.threads / 32 : 0.2) + 0.3;
   add_code(k, c.in_registers > 16 ? 1.8 : 1.2);
   if (c.dependent_launch && device.cc == 90) k.serial_us -= 0.3;  // its start overlaps the end of the kernel before it
