@@ -64,12 +64,12 @@ TEST(GemmPlan, AccountsForWhatItLaunches) {
   EXPECT_NE(text.find("256 threads"), text.npos) << text;
   EXPECT_EQ(plan->split, 2);
   EXPECT_EQ(plan->explain().analysis.blocks, 5120 / 40 * 2);  // of 40 rows each
-  // 448 tiles, by one persistent block per multiprocessor.
+  // 512 tiles, by two persistent blocks on each multiprocessor.
   const auto few = plan_gemm({.m = 16, .n = 28672, .k = 4096, .dtype = bf16, .layout = GemmLayout::nt},
                              *device_model("H200"), {.variant = "narrow_16"});
   ASSERT_TRUE(few.ok()) << few.error().message();
   EXPECT_EQ(few->split, 1);
-  EXPECT_EQ(few->explain().analysis.blocks, 132);
+  EXPECT_EQ(few->explain().analysis.blocks, 2 * 132);
 }
 
 TEST(GemmPlan, FewTilesOfManyProductsAreCutIntoSlices) {

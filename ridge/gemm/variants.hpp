@@ -73,8 +73,6 @@ inline constexpr Variant variants[] = {
      {.family = Family::mma_sync, .bk = 16, .stages = 4}},
     {"dmma_64x64", "small tiles, for small matrices", {f64},
      {.family = Family::mma_sync, .bm = 64, .bn = 64, .bk = 16, .wm = 32, .stages = 4, .blocks_per_sm = 2}},
-    {"dmma_32x64", "few rows; more tiles yet", {f64},
-     {.family = Family::mma_sync, .bm = 32, .bn = 64, .bk = 16, .wm = 32, .stages = 3, .blocks_per_sm = 4}},
     {"dmma_unaligned", "copies of single elements: unaligned rows", {f64},
      {.family = Family::mma_sync, .bk = 16, .loads = Loads::elements, .stages = 4}},
     {"wmma", "tensor cores by WMMA: 32x32 of D in each warp's fragments of 16x16, one buffer", {f16, bf16},
