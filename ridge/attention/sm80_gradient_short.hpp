@@ -69,15 +69,14 @@ inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, con
   const double all = static_cast<double>(p.b * p.hq) * pairs_of_head * products.columns;
   const double rate = rate_of(products, device);
   k.clocks = rate > 0 ? all / (rate * row.efficiency) : all;
-  // A head's tiles arrive together, a mask after them; then products wait for one another. With a mask each score's bias
-  // is read from shared memory, in code of its own. Fitted to eight problems on an H200.
+  // A head's tiles arrive together, a mask after them; then products wait for one another. With a mask, each score's
+  // bias is read from shared memory in code of its own. Both fitted to eight problems on an H200.
   const bool has_mask = p.mask != AttentionMask::none;
-  const double slower = has_mask ? 3.3 : 2.2;  // than the products alone
-  k.clocks *= slower;
-  const double products_us = has_mask ? 9 : 7;
+  k.clocks *= has_mask ? 3.3 : 2.2;
+  const double head_us = has_mask ? 9 : 7;
   const double heads = p.hkv > 0 ? static_cast<double>(p.hq) / static_cast<double>(p.hkv) : 0;
+  k.block_us = heads * head_us;
   k.trips = 1 + heads * (has_mask ? 3 : 1);
-  k.block_us = heads * products_us;
   k.trip_bytes = static_cast<double>((block.queries + block.keys) * (p.d + p.dv)) * 2;
   add_code(k, 5);
   return k;
