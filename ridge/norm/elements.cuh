@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(Team::threads, Policy::config.blocks_per_sm) n
   const auto gamma = parameter(a.gamma, 1), beta = parameter(a.beta, 0);
   constexpr int early_gamma = elements_of_rows::early(K, 1, sizeof(X)),
                 early_beta = elements_of_rows::early(K, 2, sizeof(X));
-  T of_gamma[K], of_beta[K];
+  T of_gamma[K] = {}, of_beta[K] = {};
 #pragma unroll
   for (int k = 0; k < early_gamma; ++k) of_gamma[k] = gamma(k);
 #pragma unroll
@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(Team::threads, Policy::config.blocks_per_sm)
   }
 
   // ---- load: zeros for elements that the row does not have
-  T of_x[K] = {}, of_dy[K] = {}, of_gamma[K];
+  T of_x[K] = {}, of_dy[K] = {}, of_gamma[K] = {};
 #pragma unroll
   for (int k = 0; k < K; ++k)
     if (has(k)) of_x[k] = x[k * step], of_dy[k] = dy[k * step];
