@@ -178,7 +178,7 @@ inline Cost cost(const AttentionProblem& p) {
 inline Footprint footprint_of(const Config& c, std::int64_t grid, int smem, std::size_t workspace = 0) {
   return {.grid = grid,
           .threads = c.threads,
-          .registers = std::min(65536 / (c.threads * c.blocks_per_sm) / 8 * 8, 255),
+          .registers = roofline::registers_for(c.threads, c.blocks_per_sm),
           .smem = smem,
           .workspace = workspace};
 }

@@ -75,7 +75,7 @@ inline Footprint footprint(const Variant& row, const SplitProblem& s, const Devi
   const std::int64_t of_dx = has_dx(p) ? input_blocks(c, p, device) : 0, of_dw = has_dw(p) ? parts : 0;
   return {.grid = std::max(of_dx, of_dw) * columns,
           .threads = c.threads,
-          .registers = 65536 / (c.threads * c.blocks_per_sm) / 8 * 8,
+          .registers = roofline::registers_for(c.threads, c.blocks_per_sm),
           .smem = static_cast<int>(std::max<std::int64_t>(has_dx(p) ? grouped_smem_bytes(c, p) : 0,
                                                           has_dw(p) ? filter_smem_bytes(c, p.dtype) : 0)),
           .workspace = has_dw(p) ? static_cast<std::size_t>(parts * p.w.count()) * sizeof(float) : 0};

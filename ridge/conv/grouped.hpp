@@ -90,7 +90,7 @@ inline Footprint footprint(const Variant& row, const SplitProblem& s, const Devi
   return {.grid = std::min(ceil_div(grouped_strips(c, p), strips_of_block), grouped_resident(c, p, device)) *
                   grouped_columns(p),
           .threads = c.threads,
-          .registers = 65536 / (c.threads * c.blocks_per_sm) / 8 * 8,
+          .registers = roofline::registers_for(c.threads, c.blocks_per_sm),
           .smem = static_cast<int>(grouped_smem_bytes(c, p))};
 }
 

@@ -15,8 +15,8 @@ struct Sums {
   int bundles = 1, width = 16, filters = 16;        // width, filters: of a bundle, multiples of 16
   std::int64_t bundle = 16, bundle_filters = 16;    // those that exist
   std::int64_t units = 0, chunks = 1, columns = 1;  // chunks: blocks that share the units; columns: that have others
-  constexpr int pixel_bytes() const { return bundles * width * 2 + 16; }  // as BundleShape::pixel_bytes()
-  constexpr int dy_bytes() const { return bundles * filters * 2 + 16; }
+  constexpr int pixel_bytes() const { return padded_line_bytes(bundles * width); }
+  constexpr int dy_bytes() const { return padded_line_bytes(bundles * filters); }
 };
 constexpr Sums sums_of(const ConvProblem& p) {
   const bool one_group = p.geometry.groups == 1;
@@ -27,7 +27,7 @@ constexpr Sums sums_of(const ConvProblem& p) {
     s.filters = static_cast<int>(ceil_div(s.bundle_filters, 16) * 16);
     s.columns = ceil_div(p.w.shape[0], s.bundle_filters);
   } else {
-    s.bundles = std::max(1, 64 / s.width);
+    s.bundles = bundles_of_line(s.width);
     s.filters = s.width;
     s.bundle_filters = s.bundle;
     s.columns = ceil_div(p.w.shape[0], s.bundle * s.bundles);
@@ -82,7 +82,7 @@ inline Footprint footprint(const Variant& row, const SplitProblem& s, const Devi
   const std::int64_t parts = parts_of(c, p, device);
   return {.grid = parts * sums_of(p).columns * sums_of(p).chunks,
           .threads = c.threads,
-          .registers = 65536 / (c.threads * c.blocks_per_sm) / 8 * 8,
+          .registers = roofline::registers_for(c.threads, c.blocks_per_sm),
           .smem = static_cast<int>(smem_bytes(p, best_grouped_tiles(p))),
           .workspace = static_cast<std::size_t>(parts * p.w.count()) * sizeof(float)};
 }

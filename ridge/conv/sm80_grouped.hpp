@@ -7,6 +7,13 @@
 
 namespace ridge::conv_detail {
 
+// Bytes of a line in shared memory of so many elements, a multiple of 16: an odd number of pieces of 16 bytes, so that
+// ldmatrix reads eight neighbouring lines from all banks.
+constexpr int padded_line_bytes(int elements) { return elements * 2 + 16; }
+// Channels of a line of 128 bytes, and the bundles of so many channels that share it.
+inline constexpr int line_channels = 64;
+constexpr int bundles_of_line(int width) { return std::max(1, line_channels / width); }
+
 // What a block of a row has. Groups are taken in bundles: several groups, or one, in `width` channels, a multiple of
 // mma's 16, and as many filters; several bundles, so that a pixel's inputs are a line of 128 bytes. One group of all
 // channels is a bundle by itself, of whatever width it has, and a block has some of its filters.
@@ -14,16 +21,15 @@ struct BundleShape {
   bool one_group = false;
   int width = 16, filters = 16;  // width: of one group, the most
   static constexpr int tile_pixels = 128, warps = 8;
-  constexpr int bundles() const { return one_group ? 1 : std::max(1, 64 / width); }
+  constexpr int bundles() const { return one_group ? 1 : bundles_of_line(width); }
   constexpr int rows() const { return bundles() * filters; }  // of filters in shared memory, for each tap
-  // 24 sums of four channels are as many as a thread keeps.
+  // A warp reads as many fragments of pixels as of filters where groups have 64.
   constexpr int warp_filters() const { return !one_group && filters == 64 ? 32 : filters; }
   constexpr int warps_across() const { return bundles() * (filters / warp_filters()); }
   constexpr int warp_pixels() const { return tile_pixels / (warps / warps_across()); }
-  // Bytes in shared memory of a pixel's inputs, and of a filter's channels of a tap, of so many channels in a bundle.
-  // Both are an odd number of pieces of 16 bytes, so that ldmatrix reads eight neighbours from all banks.
-  constexpr int pixel_bytes(int channels) const { return bundles() * channels * 2 + 16; }
-  static constexpr int filter_bytes(int channels) { return channels * 2 + 16; }
+  // Of a pixel's inputs, and of a filter's channels of a tap, of so many channels in a bundle.
+  constexpr int pixel_bytes(int channels) const { return padded_line_bytes(bundles() * channels); }
+  static constexpr int filter_bytes(int channels) { return padded_line_bytes(channels); }
 };
 constexpr BundleShape bundle_shape(const Config& c) {
   return {c.algorithm == Algorithm::few_channels, c.step, c.tile_filters};
@@ -149,7 +155,7 @@ inline Footprint footprint(const Variant& row, const SplitProblem& s, const Devi
   const std::int64_t at_a_time = ceil_div(std::max(device.sms, 1) * resident(c, smem, device), columns);
   return {.grid = std::min(t.count(), at_a_time) * columns,
           .threads = c.threads,
-          .registers = 65536 / (c.threads * c.blocks_per_sm) / 8 * 8,
+          .registers = roofline::registers_for(c.threads, c.blocks_per_sm),
           .smem = static_cast<int>(smem)};
 }
 

@@ -46,10 +46,7 @@ inline std::int64_t tiles_of(const Config& c, const GemmProblem& p) {
 inline bool has_no_rows(const GemmProblem& p) { return p.batch == 0 || p.m == 0; }
 
 // Registers per thread under the launch bounds.
-inline int registers_of(const Config& c, int threads) {
-  constexpr int registers = 65536, most = 255;
-  return std::min(registers / (threads * c.blocks_per_sm) / 8 * 8, most);
-}
+inline int registers_of(const Config& c, int threads) { return roofline::registers_for(threads, c.blocks_per_sm); }
 
 // Bytes of all stages of both operands.
 inline double stages_bytes(const Config& c, const GemmProblem& p) {

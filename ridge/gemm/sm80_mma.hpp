@@ -14,9 +14,10 @@ constexpr int mma_fragment_k(const Config& c, DType dtype) {
 }
 // Whether a type is read along k only: no instruction transposes bytes.
 constexpr bool mma_reads_along_k(DType dtype) { return size_of(dtype) == 1; }
-// What Loads::pieces adds to a tile in either layout: 16 bytes to each row, and 32 to rows of floats along M or N.
+// What Loads::pieces adds to a tile: a piece to each row, and two to rows of floats along M or N. The larger of both
+// layouts, as a launch is sized without one.
 constexpr int mma_piece_bytes(int outer, int bk, DType dtype) {
-  return 16 * std::max(outer, dtype == DType::f32 ? 2 * bk : bk);
+  return access_bytes * std::max(outer, dtype == DType::f32 ? 2 * bk : bk);
 }
 // Bytes of a stage; and the pitch at which the sums of 16 rows of a warp's tile pass to the epilogue: 8 banks from row
 // to row for pairs of float, 16 for pairs of double.
@@ -52,14 +53,14 @@ inline std::string fits(const Variant& row, const GemmProblem& p, const DeviceIn
 // Share of Hopper's rates that mma.sync reaches instead of wgmma: 16-bit types and TF32, and signed bytes.
 inline constexpr double hopper_share = 0.45, hopper_share_of_bytes = 0.24;
 // Clocks of a scheduler for a warp's 32 elements as TF32: rounding them; and reading them one by one, from swizzled
-// tiles where they do not lie along k, or from rows that keep their offsets.
+// tiles where they do not lie along k, or from rows that keep their offsets. Of the last, an H200 with copies by edges.
 inline constexpr double round_clocks = 4, single_read_clocks = 32, piece_read_clocks = 32;
 inline constexpr double efficiency = 0.9;    // share of the tensor cores' rate that warps reach that also read and copy
 inline constexpr double tile_clocks = 5000;  // a block's start, first loads from memory and epilogue, as for wgmma
 inline constexpr double shifted_clocks = 2000;    // minimum for a step of 64 x 64: a read of memory. H100, few rows.
 inline constexpr double shift_instructions = 80;  // per thread, for 16 bytes of an unaligned row, in all
 // Wavefronts for 32 words of a fragment from rows that keep their offsets: reads that may meet in a bank, and two of
-// them for a pair of 16-bit elements.
+// them for a pair of 16-bit elements, and what else the latter take; H200.
 inline constexpr double piece_wavefronts = 1.5, piece_wavefronts_of_pairs = 5;
 // Threads that copy keep all stages but one in flight: the latency of these copies. Measured on an H100 with few rows.
 inline constexpr double copies_late_us = 1.1;

@@ -228,10 +228,8 @@ template <class Tile, int Threads> class MmaPieceOperand : public MmaWalk<Tile, 
     this->from_ -= offset_;
     last_offset_ = threadIdx.x < Tile::rows ? offset_of(threadIdx.x) : 0;
     last_ = tile_ + static_cast<int>(threadIdx.x) * pitch_ - last_offset_ + Tile::row_bytes;
-    last_step_ = Tile::k_major ? Tile::row_bytes : Tile::k * pitch_;
     goes_on_ = outer_size - from_outer >= Tile::outer + Walk::width;
     // A row but the lowest one begins after other elements, and so does what is not its first piece.
-    stays_inside_ = Tile::k_major || pitch > 0;
     inside_ = from_outer > 0 && (!Tile::k_major || pitch > 0);
   }
 
@@ -254,8 +252,8 @@ template <class Tile, int Threads> class MmaPieceOperand : public MmaWalk<Tile, 
              Walk::first_element() - in_elements(offset_));
       });
     }
-    last_ += last_step_;
-    inside_ = inside_ || stays_inside_;
+    last_ += Tile::k_major ? Tile::row_bytes : Tile::k * pitch_;
+    inside_ = inside_ || Tile::k_major || pitch_ > 0;
   }
   __device__ __forceinline__ void finish(unsigned char*) const {}
 
@@ -282,14 +280,12 @@ template <class Tile, int Threads> class MmaPieceOperand : public MmaWalk<Tile, 
     }
   }
 
-  const char* first_;               // the operand's first element in memory
-  const char* tile_;                // element 0 of row 0 of this block's first tile
-  const char* last_;                // the last piece of the row of this thread's number
-  std::int64_t pitch_, last_step_;  // in bytes
-  unsigned offset_, last_offset_;   // of this thread's rows, and of the row of its number; in bytes
-  // No piece of this tile, of the tiles after the first one, begins in front of the operand; and along outer none ends
-  // behind it.
-  bool inside_, stays_inside_, goes_on_;
+  const char* first_;              // the operand's first element in memory
+  const char* tile_;               // element 0 of row 0 of this block's first tile
+  const char* last_;               // the last piece of the row of this thread's number
+  std::int64_t pitch_;             // in bytes
+  unsigned offset_, last_offset_;  // of this thread's rows, and of the row of its number; in bytes
+  bool inside_, goes_on_;          // no piece begins in front of the operand; along outer, none ends behind it
 };
 
 // For 16-bit elements in rows of any alignment: a 16-byte vector spans two aligned ones, which are loaded to registers

@@ -36,8 +36,8 @@ inline std::string fits(const Variant& row, const NormProblem& p, const DeviceIn
 inline Footprint footprint(const Variant& row, const NormProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   return with_sums(
-      {.grid = blocks_of(c, p), .threads = c.threads, .registers = 65536 / (c.threads * c.blocks_per_sm) / 8 * 8}, c, p,
-      device);
+      {.grid = blocks_of(c, p), .threads = c.threads, .registers = roofline::registers_for(c.threads, c.blocks_per_sm)},
+      c, p, device);
 }
 
 inline roofline::Kernel model(const Variant& row, const NormProblem& p, const DeviceInfo& device) {
@@ -46,7 +46,7 @@ inline roofline::Kernel model(const Variant& row, const NormProblem& p, const De
   k.trip_bytes = row_bytes(p) * c.rows * tensors_kept(p);
   k.tile_efficiency = static_cast<double>(p.cols) / static_cast<double>(capacity(c, p));
   // Each element is a load, a store and conversions of its own, where a vector of them shares these; places without an
-  // element take a third of that. Estimated: on an H200 from 0.8 to 1.3 times as long.
+  // element take a third of that. Of 16 bits fitted to four problems on an H200; others estimated.
   const double places = static_cast<double>(p.rows * capacity(c, p));
   k.clocks = clocks_of(p, element_bytes(p) == 2 ? 7 : 3, (2 * elements(p) + places) / 3);
   k.block_us = (lanes(c) > device.warp ? 0.6 + 0.01 * c.threads / 32 : 0.2) + 0.3;

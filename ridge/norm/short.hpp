@@ -28,7 +28,7 @@ inline Footprint footprint(const Variant& row, const NormProblem& p, const Devic
   Footprint launch{.grid = blocks_of(c, p), .threads = c.threads, .registers = kept <= 4 ? 40 : 64};
   if (!p.backward) return launch;
   launch.grid = is_alone(c, p) ? 1 : std::min<std::int64_t>(launch.grid, device.sms * c.blocks_per_sm);
-  launch.registers = 65536 / (c.threads * c.blocks_per_sm) / 8 * 8;
+  launch.registers = roofline::registers_for(c.threads, c.blocks_per_sm);
   return with_sums(launch, c, p, device);
 }
 

@@ -12,18 +12,19 @@
 #pragma once
 #include <ridge/norm/arguments.cuh>
 #include <ridge/norm/sums.hpp>
+#include <ridge/tile/multiply_add.cuh>
 #include <ridge/tile/row_lanes.cuh>
 
 #include <limits>
 
 namespace ridge::norm_detail {
 
+using tile::multiply_add;
+
 __device__ __forceinline__ float reciprocal_root(float x) { return rsqrtf(x); }
 __device__ __forceinline__ double reciprocal_root(double x) { return ::rsqrt(x); }
 __device__ __forceinline__ bool is_finite(float x) { return fabsf(x) <= std::numeric_limits<float>::max(); }
 __device__ __forceinline__ bool is_finite(double x) { return fabs(x) <= std::numeric_limits<double>::max(); }
-__device__ __forceinline__ float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
-__device__ __forceinline__ double multiply_add(double a, double b, double c) { return ::fma(a, b, c); }
 
 template <class X> struct Statistics {
   X base, offset, scale;  // x normalised is (x - base) * scale + offset

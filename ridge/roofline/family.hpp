@@ -20,6 +20,13 @@ struct Footprint {
   Resources block() const { return {.threads = threads, .registers = registers, .smem = smem}; }
 };
 
+// The most registers of a thread where the compiler is asked for so many resident blocks. They are given out in eights.
+constexpr int registers_for(int threads, int blocks_per_sm) {
+  constexpr int of_multiprocessor = 65536, of_thread = 255;
+  const int shared_out = of_multiprocessor / (threads * blocks_per_sm) / 8 * 8;
+  return shared_out < of_thread ? shared_out : of_thread;
+}
+
 // The kernel of a launch that reads and writes each element once: the start of a family's model.
 inline Kernel kernel_of(const Footprint& launch, const Cost& cost) {
   Kernel k;

@@ -41,7 +41,7 @@ inline Footprint footprint(const Variant& row, const SoftmaxProblem& p, const De
   const Config& c = row.config;
   return {.grid = is_empty(p) ? 0 : ceil_div(p.rows, std::int64_t{c.rows} * width(p)),
           .threads = c.threads,
-          .registers = std::min(65536 / (c.threads * c.blocks_per_sm) / 8 * 8, 128)};
+          .registers = std::min(roofline::registers_for(c.threads, c.blocks_per_sm), 128)};
 }
 
 inline roofline::Kernel model(const Variant& row, const SoftmaxProblem& p, const DeviceInfo& device) {

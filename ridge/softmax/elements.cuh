@@ -3,6 +3,7 @@
 #pragma once
 #include <ridge/softmax/element.cuh>
 #include <ridge/softmax/launch.cuh>
+#include <ridge/tile/multiply_add.cuh>
 #include <ridge/tile/row_lanes.cuh>
 
 namespace ridge::softmax_detail {
@@ -15,8 +16,6 @@ __device__ __forceinline__ double exponential_below(double d) { return ::exp(d);
 // 1 / sum, for sums from 1 on, 0 and NaN.
 __device__ __forceinline__ float reciprocal(float sum) { return simt::fast_reciprocal(sum); }
 __device__ __forceinline__ double reciprocal(double sum) { return 1 / sum; }
-__device__ __forceinline__ float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
-__device__ __forceinline__ double multiply_add(double a, double b, double c) { return ::fma(a, b, c); }
 
 // What a lane has of a block's rows: elements at, at + step, ... of rows first, first + side, ...
 template <class Policy, class T, int Warp, bool Backward> struct ElementsOfRows {
@@ -114,7 +113,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
   }
 
   // ---- finish
-  lane.store(y, pitch_y, [&](int t, int k) { return multiply_add(e[t][k], scale[t], shift[t]); });
+  lane.store(y, pitch_y, [&](int t, int k) { return tile::multiply_add(e[t][k], scale[t], shift[t]); });
 }
 
 // dx                                                           y, dy, dx: [rows, cols], pitches between rows

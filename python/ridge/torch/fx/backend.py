@@ -111,7 +111,7 @@ def _judge(match, stopwatch, apart):
     where = _where(match.nodes[-1 if match.sums else 0])
     if not apart.isdisjoint(match.nodes):
         return Entry(match.what, where, False, "it has a region of autocast")
-    if any(graph.writes(node) or graph.changes_mode(node) for node in _between(match)):
+    if graph.is_disturbed(match.nodes):
         return Entry(match.what, where, False, "a tensor may be written in between, or a mode changed")
     if not match.any_layout and not all(graph.is_contiguous(node) for node in (match.nodes[-1], *match.sums)):
         return Entry(match.what, where, False, "its result is not contiguous")
@@ -130,18 +130,6 @@ def _judge(match, stopwatch, apart):
         return Entry(match.what, where, False, str(refusal).splitlines()[0])
     why = "faster" if ours < theirs else "slower"
     return Entry(match.what, where, ours < theirs, why, ours, theirs, match.ours)
-
-
-def _between(match):
-    """The nodes from the first to the last that is replaced, which is where Ridge's call will stand; without these."""
-    found, inside = [], False
-    for node in match.nodes[-1].graph.nodes:
-        if node is match.nodes[-1]:
-            return found
-        inside = inside or node is match.nodes[0]
-        if inside and node not in match.nodes:
-            found.append(node)
-    return found
 
 
 def _put(captured, match):

@@ -324,6 +324,17 @@ def _has_tensors(node):
     )
 
 
+def ancestors(node, stop=()):
+    """A node and all that it is computed of, from some nodes on, which are left out."""
+    found, left = set(), [node]
+    while left:
+        one = left.pop()
+        if one not in found and one not in stop:
+            found.add(one)
+            left += one.all_input_nodes
+    return found
+
+
 def leading_to(last, first):
     """The nodes of tensors that lead from some to the last one, without the former."""
     found, left = [], [last]
@@ -380,19 +391,15 @@ def rounds(node, *sizes):
 
 def _largest_number(node):
     """Of those that a node is computed of. What has more elements than a constant may have bounds no size."""
-    found, left, most = set(), [node], [0]
+    most = [0]
 
     def look(one):
         if isinstance(one, (int, float)) and abs(one) < _MOST_CONSTANT:
             most.append(int(abs(one)))
         return one
 
-    while left:
-        one = left.pop()
-        if one not in found:
-            found.add(one)
-            torch.fx.node.map_aggregate((one.args, dict(one.kwargs)), look)
-            left += one.all_input_nodes
+    for one in ancestors(node):
+        torch.fx.node.map_aggregate((one.args, dict(one.kwargs)), look)
     return max(most)
 
 

@@ -49,7 +49,7 @@ def _numbers_of_modules(captured):
         number = node.meta.get("example_value")
         if not isinstance(number, torch.SymFloat) or node.op == "placeholder":
             continue
-        given = [one for one in _inside_of_numbers(node) if one.op == "placeholder"]
+        given = [one for one in graph.ancestors(node) if one.op == "placeholder"]
         if given and all(_is_of_module(str(one.target)) for one in given):
             node.replace_all_uses_with(float(number))  # which guards it
             captured.erase_node(node)
@@ -58,17 +58,6 @@ def _numbers_of_modules(captured):
 def _is_of_module(source):
     """By the name that Dynamo gives an input."""
     return source.startswith(("L_self_", "G_"))
-
-
-def _inside_of_numbers(node):
-    """All nodes that a number is computed of."""
-    found, left = set(), [node]
-    while left:
-        one = left.pop()
-        if one not in found:
-            found.add(one)
-            left += one.all_input_nodes
-    return found
 
 
 _MAKE_NEW = ("add", "sub", "mul", "div", "masked_fill", "where", "softmax", "matmul")
@@ -186,22 +175,11 @@ def _activation(captured, node):
                     continue
                 if not _is_near(_polynomial(given, x, t), inside) or not _is_near(_polynomial(node, x, t), whole):
                     continue
-                inner = _between(node, x)
+                inner = graph.ancestors(node, (x,))
                 alone = all(user in inner for n in inner if n is not node for user in n.users)
                 if alone and not graph.is_disturbed(tuple(inner)):
                     _replace(captured, node, call, x, **options)
                 return
-
-
-def _between(node, x):
-    """The nodes that a node is computed of, from x on, with itself."""
-    found, left = set(), [node]
-    while left:
-        one = left.pop()
-        if one is not x and one not in found:
-            found.add(one)
-            left += one.all_input_nodes
-    return found
 
 
 # ---- products --------------------------------------------------------------------------------------------------------
