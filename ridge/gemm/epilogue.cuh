@@ -40,11 +40,12 @@ struct Vectors {
   std::int64_t batch, row, col;  // of the first one
   int rows_apart, cols_apart;
   std::int64_t rows, cols;
+  bool down = false;  // the neighbours are of a column of D; else of a row
 
   // count: V or less; 0 for a vector outside D.
   template <int V> __device__ __forceinline__ At at(int i) const {
     const std::int64_t r = row + std::int64_t{i} * rows_apart, c = col + std::int64_t{i} * cols_apart;
-    const std::int64_t left = r < rows ? cols - c : 0;
+    const std::int64_t left = r >= rows || c >= cols ? 0 : down ? rows - r : cols - c;
     return {batch, r, c, static_cast<int>(left < 0 ? 0 : left > V ? V : left)};
   }
 };
@@ -63,6 +64,40 @@ __device__ __forceinline__ void finish_vectors(const Epilogue& epilogue, simt::v
       RIDGE_UNROLL_ON_GPU
       for (int i = 0; i + 1 < G; ++i) sums[i] = sums[i + 1];
     }
+  }
+}
+
+// Hands a warp's tile of Rows x Columns sums in shared memory to an epilogue, in vectors of V neighbours of a row. Where
+// the epilogue says that rows of D are no whole vectors, in vectors of a column: a warp's single accesses are then to
+// neighbours of one row.
+//   tile: D's place of the first sum; its distances are unused
+template <int Rows, int Columns, int V, class Sum, class Epilogue>
+__device__ __forceinline__ void finish_warp_tile(const Epilogue& epilogue, const Sum* sums, int pitch,
+                                                 const Vectors& tile) {
+  constexpr int row_vectors = Columns / V, rows_apart = 32 / row_vectors, vectors = Rows / rows_apart,
+                at_once = vectors < 4 ? vectors : 4, column_parts = Columns / 32, passes = vectors / at_once;
+  static_assert(32 % row_vectors == 0 && Columns % 32 == 0);
+  static_assert(Rows % (V * at_once) == 0 && Rows / (V * at_once) * column_parts == passes);
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  Vectors at = tile;
+  if constexpr (requires { epilogue.takes_columns(); }) at.down = epilogue.takes_columns();
+  at.rows_apart = at.down ? V : rows_apart;
+  RIDGE_KEEP_LOOP
+  for (int n = 0; n < passes; ++n) {
+    const int row = at.down ? n / column_parts * (V * at_once) : lane / row_vectors + n * (at_once * rows_apart),
+              col = at.down ? n % column_parts * 32 + lane : lane % row_vectors * V;
+    const Sum* const from = sums + row * pitch + col;
+    simt::vec<Sum, V> x[at_once];
+    if (at.down) {
+      RIDGE_UNROLL_ON_GPU
+      for (int i = 0; i < at_once * V; ++i) x[i / V][i % V] = from[i * pitch];
+    } else {
+      RIDGE_UNROLL_ON_GPU
+      for (int g = 0; g < at_once; ++g) x[g] = simt::load<V>(from + g * rows_apart * pitch);
+    }
+    at.row = tile.row + row;
+    at.col = tile.col + col;
+    finish_vectors(epilogue, x, at);
   }
 }
 
@@ -163,14 +198,21 @@ template <class X> struct StandardEpilogue {
   Tensor addends[3];  // for bias, row_stride or col_stride is 0
   X factors[3];       // beta, 1, 1
   Tensor d;
+  std::int64_t gate_sums = 0;  // not 0: D is a slice's sums, and sums of A G are stored so many elements after A B's
 
   template <int V, class Acc> __device__ __forceinline__ void operator()(simt::vec<Acc, V> sums, At at) const {
     store_row<V, X>(d, at, compute(sums, at));
   }
   template <int V, class Acc>
   __device__ __forceinline__ void operator()(simt::vec<Acc, V> sums, simt::vec<Acc, V> gates, At at) const {
-    store_row<V, X>(d, at, compute(sums, at, gates));
+    if (gate_sums == 0) return store_row<V, X>(d, at, compute(sums, at, gates));
+    X* const to = static_cast<X*>(d.data) + d.offset(at);
+    simt::store(to, converted(sums));
+    simt::store(to + gate_sums, converted(gates));
   }
+
+  // Whether rows of D are contiguous, but no whole vectors.
+  __device__ __forceinline__ bool takes_columns() const { return !d.vectors && d.col_stride == 1; }
 
   // Issues all reads of an addend together, where its rows and D's are whole vectors. gates: none, or the sums of A G.
   template <int V, int G, class Acc, class... Gates>
@@ -178,7 +220,7 @@ template <class X> struct StandardEpilogue {
                                        const Gates&... gates) const {
     X x[G * V];
     int count[G];
-    bool whole = true;
+    bool whole = !at.down;
     RIDGE_UNROLL_ON_GPU
     for (int g = 0; g < G; ++g) {
       count[g] = at.at<V>(g).count;
@@ -232,6 +274,12 @@ template <class X> struct StandardEpilogue {
     return x;
   }
 
+  template <int V, class Acc> __device__ __forceinline__ static simt::vec<X, V> converted(simt::vec<Acc, V> sums) {
+    simt::vec<X, V> x;
+    RIDGE_UNROLL_ON_GPU
+    for (int v = 0; v < V; ++v) x[v] = static_cast<X>(sums[v]);
+    return x;
+  }
   // Integers wrap; in C++ only unsigned ones may.
   __device__ __forceinline__ static X multiply(X a, X b) {
     if constexpr (std::is_integral_v<X>) return static_cast<X>(static_cast<unsigned>(a) * static_cast<unsigned>(b));
@@ -334,22 +382,29 @@ template <class X> struct StandardEpilogue {
         for (int g = 0; g < G; ++g) rows[g] = count[g] > 0 ? simt::load<V>(from + g * apart) : simt::vec<T, V>{};
         RIDGE_UNROLL_ON_GPU
         for (int j = 0; j < G * V; ++j) add_to(x[j], static_cast<X>(rows[j / V][j % V]), factor);
-      } else if (t.col_stride == 0) {  // a bias along m
+      } else if (t.col_stride == 0 && !at.down) {  // a bias along m
         T one[G];
         RIDGE_UNROLL_ON_GPU
         for (int g = 0; g < G; ++g) one[g] = count[g] > 0 ? from[g * apart] : T{};
         RIDGE_UNROLL_ON_GPU
         for (int j = 0; j < G * V; ++j) add_to(x[j], static_cast<X>(one[j / V]), factor);
       } else {
+        // Elements of several vectors are on their way together; vectors rotate through the first places.
+        constexpr int elements = 16, at_once = G * V <= elements ? G : elements / V;
+        static_assert(G % at_once == 0);
+        const std::int64_t next = at.down ? t.row_stride : t.col_stride;
         RIDGE_KEEP_LOOP
-        for (int g = 0; g < G; ++g, from += apart) {  // vectors rotate through the first places
-          const int there = at.at<V>(g).count;
-          simt::vec<T, V> row;
+        for (int g = 0; g < G; g += at_once, from += at_once * apart) {
+          T rows[at_once][V];
           RIDGE_UNROLL_ON_GPU
-          for (int v = 0; v < V; ++v) row[v] = v < there ? from[v * t.col_stride] : T{};
+          for (int i = 0; i < at_once; ++i) {
+            const int there = at.at<V>(g + i).count;
+            RIDGE_UNROLL_ON_GPU
+            for (int v = 0; v < V; ++v) rows[i][v] = v < there ? from[i * apart + v * next] : T{};
+          }
           RIDGE_UNROLL_ON_GPU
-          for (int v = 0; v < V; ++v) add_to(x[v], static_cast<X>(row[v]), factor);
-          rotate<V>(x);
+          for (int j = 0; j < at_once * V; ++j) add_to(x[j], static_cast<X>(rows[j / V][j % V]), factor);
+          rotate<at_once * V>(x);
         }
       }
     });
@@ -370,26 +425,27 @@ template <class X> struct StandardEpilogue {
           if (count[g] > 0) simt::store(to + g * apart, row);
         }
       } else {
+        const std::int64_t next = at.down ? d.row_stride : d.col_stride;
         RIDGE_KEEP_LOOP
         for (int g = 0; g < G; ++g, to += apart) {
           const int there = at.at<V>(g).count;
           RIDGE_UNROLL_ON_GPU
           for (int v = 0; v < V; ++v)
-            if (v < there) to[v * d.col_stride] = stored<T>(x[v]);
+            if (v < there) to[v * next] = stored<T>(x[v]);
           rotate<V>(x);
         }
       }
     });
   }
-  // Moves the next vector to the first places, and this one to the last.
-  template <int V, int N> __device__ __forceinline__ static void rotate(X (&x)[N]) {
-    X first[V];
+  // Moves the next elements to the first places, and the first `Count` to the last.
+  template <int Count, int N> __device__ __forceinline__ static void rotate(X (&x)[N]) {
+    X first[Count];
     RIDGE_UNROLL_ON_GPU
-    for (int v = 0; v < V; ++v) first[v] = x[v];
+    for (int i = 0; i < Count; ++i) first[i] = x[i];
     RIDGE_UNROLL_ON_GPU
-    for (int j = 0; j + V < N; ++j) x[j] = x[j + V];
+    for (int j = 0; j + Count < N; ++j) x[j] = x[j + Count];
     RIDGE_UNROLL_ON_GPU
-    for (int v = 0; v < V; ++v) x[N - V + v] = first[v];
+    for (int i = 0; i < Count; ++i) x[N - Count + i] = first[i];
   }
 };
 

@@ -89,13 +89,26 @@ template <class Policy, class T, Major MA, Major MB> class WarpTile {
       for (int j = 0; j < 2 * N; ++j) tile::sm80::multiply<T>(sums_[i][j], a_[part % 2][i], b_[part % 2][j / 2], j % 2);
   }
 
+  // Prefetches to L2 what the epilogue will add to this warp's tile: 32 elements of a row at a time.
+  template <class Epilogue>
+  __device__ __forceinline__ void prefetch(std::int64_t batch, TileAt place, const Shape& shape,
+                                           const Epilogue& epilogue) const {
+    if constexpr (!c.gated && requires { epilogue.template prefetch<1, 1>(Vectors{}); }) {
+      RIDGE_KEEP_LOOP
+      for (int row = static_cast<int>(threadIdx.x) % 32; row < c.wm; row += 32)
+#pragma unroll
+        for (int col = 0; col < columns; col += 32)
+          epilogue.template prefetch<1, 1>(from(batch, place, shape, row, col));
+    }
+  }
+
   // Hands every sum inside D to the epilogue, in rows: through `scratch` in shared memory, so that warps write whole
   // sectors and the epilogue's code exists once. Each warp has its own part of scratch. With Config::gated the call is
   // epilogue(sums, gates, at).
   template <class Epilogue>
   __device__ __forceinline__ void finish(unsigned char* scratch, std::int64_t batch, TileAt place, const Shape& shape,
                                          const Epilogue& epilogue) const {
-    constexpr int pitch = K::epilogue_pitch, F = fragment_of<T>, row_vectors = columns / F;
+    constexpr int pitch = K::epilogue_pitch, F = fragment_of<T>;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     Sum* mine = reinterpret_cast<Sum*>(scratch) + threadIdx.x / 32 * (mma_rows * pitch);
     RIDGE_KEEP_LOOP
@@ -113,34 +126,30 @@ template <class Policy, class T, Major MA, Major MB> class WarpTile {
           }
       }
       __syncwarp();
-      const std::int64_t first_row = place.row * c.bm + row_ + part * mma_rows,
-                         first_col = place.col * gemm_kernels::columns(c) + col_;
+      const Vectors first = from(batch, place, shape, part * mma_rows);
       if constexpr (c.gated) {
+        constexpr int row_vectors = columns / F;
         RIDGE_KEEP_LOOP
         for (int u = lane; u < mma_rows * row_vectors; u += 32) {
           const int r = u / row_vectors, f = u % row_vectors * F;
-          const At at = Vectors{batch, first_row + r, first_col + f, 0, 0, shape.m, shape.n}.at<F>(0);
-          const Sum* from = mine + r * pitch + f;
-          if (at.count > 0) epilogue(simt::load<F>(from), simt::load<F>(from + columns), at);
+          const At at = Vectors{batch, first.row + r, first.col + f, 0, 0, shape.m, shape.n}.template at<F>(0);
+          const Sum* sums = mine + r * pitch + f;
+          if (at.count > 0) epilogue(simt::load<F>(sums), simt::load<F>(sums + columns), at);
         }
       } else {
-        // A lane's vectors lie below each other.
-        static_assert(32 % row_vectors == 0);
-        constexpr int rows_apart = 32 / row_vectors, vectors = mma_rows / rows_apart,
-                      at_once = vectors < 4 ? vectors : 4;
-        const int f = lane % row_vectors * F;
-        RIDGE_KEEP_LOOP
-        for (int r = lane / row_vectors; r < mma_rows; r += at_once * rows_apart) {
-          simt::vec<Sum, F> x[at_once];
-#pragma unroll
-          for (int g = 0; g < at_once; ++g) x[g] = simt::load<F>(mine + (r + g * rows_apart) * pitch + f);
-          finish_vectors(epilogue, x, Vectors{batch, first_row + r, first_col + f, rows_apart, 0, shape.m, shape.n});
-        }
+        finish_warp_tile<mma_rows, columns, F>(epilogue, static_cast<const Sum*>(mine), pitch, first);
       }
     }
   }
 
  private:
+  // D from a place in the warp's tile on.
+  __device__ __forceinline__ Vectors from(std::int64_t batch, TileAt place, const Shape& shape, int row,
+                                          int col = 0) const {
+    return {batch,  place.row * c.bm + row_ + row, place.col * gemm_kernels::columns(c) + col_ + col, 0, 0, shape.m,
+            shape.n};
+  }
+
   int row_, col_;  // in the block's tile
   // Where this lane reads in the tiles of A, and of B and G.
   typename K::TileA::Origin from_a_;
@@ -163,6 +172,7 @@ __device__ __forceinline__ void compute_mma_tile(const Operand<T>& a, const Oper
   typename K::CopyA copy_a(a, batch, place.row * c.bm, shape.m, k);
   typename K::CopyB copy_b(b, batch, place.col * columns(c), shape.n, k);
   WarpTile<Policy, T, MA, MB> product(copy_a, copy_b);
+  product.prefetch(batch, place, shape, epilogue);
   tile::run_multistage_in_parts<c.stages, K::parts>(
       steps,
       [&](int stage) {

@@ -393,14 +393,8 @@ __device__ __forceinline__ void store_by_epilogue(const Acc (&sums)[Blocks][N / 
         simt::store(buffer + (lane / 4 + 8 * i) * pitch + j * 8 + lane % 4 * 2,
                     simt::vec<Acc, 2>{x[4 * j + 2 * i], x[4 * j + 2 * i + 1]});
     __syncwarp();
-    constexpr int groups = 4, rows_apart = 4;
-    const int r = lane / 8, c = lane % 8 * 4;
-    simt::vec<Acc, 4> of_rows[groups];
-#pragma unroll
-    for (int g = 0; g < groups; ++g)
-      of_rows[g] = simt::load<4>(static_cast<const Acc*>(buffer) + (r + g * rows_apart) * pitch + c);
-    finish_vectors(epilogue, of_rows,
-                   Vectors{batch, row + r, col + part * part_columns + c, rows_apart, 0, rows, cols});
+    finish_warp_tile<16, part_columns, 4>(epilogue, static_cast<const Acc*>(buffer), pitch,
+                                          Vectors{batch, row, col + part * part_columns, 0, 0, rows, cols});
   }
 }
 
