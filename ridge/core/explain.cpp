@@ -10,7 +10,7 @@
 namespace ridge {
 
 std::string_view name(Role role) {
-  constexpr std::string_view names[] = {"general", "fallback", "lesson"};
+  constexpr std::string_view names[] = {"general", "fallback", "trial", "lesson"};
   return names[static_cast<int>(role)];
 }
 
@@ -69,7 +69,7 @@ static std::string grid_text(const Analysis& a) {
 // The rows that fit, in the table's order, with the role of each row that another rule than its time chooses.
 static std::string fitting_text(const Explanation& e, bool all, int width) {
   std::string s;
-  bool has[3] = {};
+  bool has[role_count] = {};
   for (const Candidate& c : e.candidates) {
     if (!c.fits() && !all) continue;
     s += format("    %-*s  ", width, c.variant.c_str());
@@ -86,6 +86,8 @@ static std::string fitting_text(const Explanation& e, bool all, int width) {
   // Says why a cheaper row is not chosen.
   if (has[static_cast<int>(Role::fallback)])
     s += "    fallback: chosen where it is predicted at less than half of what others take\n";
+  if (has[static_cast<int>(Role::trial)])
+    s += "    trial: not measured yet: runs by name, by tuning, and where nothing else fits\n";
   if (has[static_cast<int>(Role::lesson)]) s += "    lesson: runs by name, and where nothing else fits\n";
   return s;
 }

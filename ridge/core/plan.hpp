@@ -27,8 +27,11 @@ struct PlanOptions {
 //   general   where its predicted time is the least
 //   fallback  takes what others refuse, such as strides of any kind. Where others fit, its predicted time must be less
 //             than half of theirs, because the time of small work is the model's least certain figure
+//   trial     newer than the measurements that its predicted time would be fitted to: runs by name, where tuning finds
+//             it fastest, and where nothing else fits
 //   lesson    a step of the textbook: runs by name, and where nothing else fits
-enum class Role : std::uint8_t { general, fallback, lesson };
+enum class Role : std::uint8_t { general, fallback, trial, lesson };
+inline constexpr int role_count = 4;
 inline constexpr double fallback_handicap = 2;
 RIDGE_API std::string_view name(Role);
 
@@ -97,7 +100,8 @@ template <class Row> constexpr Role role_of(const Row& row) {
 
 // Whether the plan prefers one row to another, given their predicted times in us.
 constexpr bool is_preferred(Role role, double us, Role to, double to_us) {
-  if ((role == Role::lesson) != (to == Role::lesson)) return to == Role::lesson;
+  const auto last_resort = [](Role r) { return r == Role::lesson ? 2 : r == Role::trial ? 1 : 0; };
+  if (last_resort(role) != last_resort(to)) return last_resort(role) < last_resort(to);
   const auto weighted = [](Role r, double time) { return r == Role::fallback ? time * fallback_handicap : time; };
   return weighted(role, us) < weighted(to, to_us);
 }

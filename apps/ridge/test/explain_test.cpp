@@ -50,6 +50,13 @@ TEST_F(Cli, ExplainSaysWhyACheaperRowIsNotChosen) {
   EXPECT_EQ(chosen, least);
 }
 
+TEST_F(Cli, ExplainSaysWhatHasNotBeenMeasured) {
+  const auto told = ridge_program({"explain", "gemm:bf16:m=512,n=6144,k=4096:layout=nt", "--on", "h200"});
+  expect_done(told);
+  for (const char* part : {"stream_k", "  trial\n", "trial: not measured yet"})
+    EXPECT_TRUE(contains(told.out, part)) << part << "\n" << told.out;
+}
+
 TEST_F(Cli, ExplainFoldsRefusals) {
   const std::string text = "gemm:bf16:m=64,n=64,k=64";
   const auto folded = ridge_program({"explain", text, "--on", "h200"}),
