@@ -71,6 +71,7 @@ inline constexpr Variant variants[] = {
     {"short_96", "with three, a row at a time", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .in_registers = 3}},
     {"short_128", "with four", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .in_registers = 4}},
     {"short_few", "for a few rows: dependent launch, it begins while the kernel before it ends", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .in_registers = 4, .dependent_launch = true}},
+    {"short_few_32", "the same with one vector of a row: the least code to load", {.algorithm = Algorithm::short_rows, .threads = 128, .rows = 4, .in_registers = 1, .dependent_launch = true}},
     {"elements_128", "any alignment: a warp reads a row once, element by element, and keeps it in registers", {.algorithm = Algorithm::elements, .threads = 128, .rows = 4, .in_registers = 4, .blocks_per_sm = 12}},
     {"elements_512", "more elements in each lane", {.algorithm = Algorithm::elements, .threads = 128, .rows = 4, .in_registers = 16, .blocks_per_sm = 6}},
     {"elements_1k", "more elements in each lane: rows without a barrier", {.algorithm = Algorithm::elements, .threads = 128, .rows = 4, .in_registers = 32, .blocks_per_sm = 8}},
