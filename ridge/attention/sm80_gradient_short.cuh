@@ -5,8 +5,9 @@
 // registers as the left operands of dV and dK, which accumulate in registers too. dQ needs the transpose: dS goes to
 // shared memory, and once all warps' dS is there, each warp takes some of dQ's queries and columns.
 //
-// A head has little work, and most of a block's time is latency. Tiles are therefore as long as the sequences, and
-// several blocks share a multiprocessor, whose loads overlap each other's products.
+// A head has little work, and most of a block's time is latency, of memory and of its own instructions, which are read
+// from there too. Tiles are therefore as long as the sequences, all loads are asynchronous, several blocks share a
+// multiprocessor, and what happens once per tile is one loop over the tiles.
 #pragma once
 #include <ridge/attention/gradient.cuh>
 #include <ridge/attention/launch_table.cuh>
@@ -42,7 +43,7 @@ struct ShortTile {
 // f(row, column) for a thread's share of a tile's 16-byte pieces.
 template <int Columns, class F> __device__ __forceinline__ void for_pieces(int rows, F f) {
   constexpr int vector = 8, row_vectors = Columns / vector;
-#pragma unroll 4  // more would need as many addresses
+  RIDGE_KEEP_LOOP
   for (int n = static_cast<int>(threadIdx.x); n < rows * row_vectors; n += static_cast<int>(blockDim.x))
     f(n / row_vectors, n % row_vectors * vector);
 }
@@ -82,89 +83,77 @@ template <int Columns, class T> __device__ __forceinline__ bool finds_special_in
 }
 
 // Copies the mask tensor of a batch and head to [queries][pitch] of floats in shared memory; elements that do not exist
-// become 0. A warp takes rows, of which several are in flight.
+// become 0. A warp takes rows, of which many are in flight. One code for all types of the mask.
 template <class T>
 __device__ __forceinline__ void copy_short_mask(float* to, int pitch, int queries, int keys,
                                                 const GradientArguments<T>& a, int batch, int head) {
+  constexpr int rows = 16;
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32,
             warps = static_cast<int>(blockDim.x) / 32;
-  const auto copy = [&](const auto* mask, auto value) {  // value(element)
-    constexpr int rows = 8;
-    mask += batch * a.at_mask.batch + head * a.at_mask.head;
-    RIDGE_KEEP_LOOP
-    for (int key = lane; key < keys; key += 32) {
-      const auto* from = mask + key * a.at_mask.element + warp * a.at_mask.row;
-      const bool exists = key < a.sk;
-      RIDGE_KEEP_LOOP
-      for (int query = warp; query < queries; query += rows * warps) {
-        float values[rows];
-        RIDGE_UNROLL_ON_GPU
-        for (int r = 0; r < rows; ++r) {
-          values[r] = exists && query + r * warps < a.sq ? value(*from) : 0;
-          from += warps * a.at_mask.row;
-        }
-        RIDGE_UNROLL_ON_GPU
-        for (int r = 0; r < rows; ++r)
-          if (query + r * warps < queries) to[(query + r * warps) * pitch + key] = values[r];
-      }
-    }
+  const bool is_boolean = a.mask_dtype == DType::boolean, is_float = a.mask_dtype == DType::f32;
+  const int size = is_boolean ? 1 : is_float ? 4 : 2;
+  const auto load = [&](const char* from) -> unsigned {  // an element's bits
+    if (is_float) return *reinterpret_cast<const unsigned*>(from);
+    return is_boolean ? *reinterpret_cast<const unsigned char*>(from) : *reinterpret_cast<const unsigned short*>(from);
   };
-  if (a.mask_dtype == DType::boolean)
-    copy(static_cast<const unsigned char*>(a.mask), [](unsigned char x) { return x ? 0.0f : minus_infinity; });
-  else if (a.mask_dtype == DType::f32) copy(static_cast<const float*>(a.mask), [](float x) { return x; });
-  else copy(static_cast<const T*>(a.mask), [](T x) { return static_cast<float>(x); });
+  const auto value = [&](unsigned bits) {
+    if (is_float) return __uint_as_float(bits);
+    if (is_boolean) return bits ? 0.0f : minus_infinity;
+    float first, second;
+    tile::unpack_pair<T>(bits, first, second);
+    return first;
+  };
+  const char* const mask =
+      static_cast<const char*>(a.mask) + (batch * a.at_mask.batch + head * a.at_mask.head) * size;
+  const std::int64_t apart = warps * a.at_mask.row * size;
+  RIDGE_KEEP_LOOP
+  for (int key = lane; key < keys; key += 32) {
+    const char* from = mask + (key * a.at_mask.element + warp * a.at_mask.row) * size;
+    RIDGE_KEEP_LOOP
+    for (int query = warp; query < queries; query += rows * warps) {
+      unsigned bits[rows];
+      RIDGE_UNROLL_ON_GPU
+      for (int r = 0; r < rows; ++r, from += apart)
+        bits[r] = key < a.sk && query + r * warps < a.sq ? load(from) : is_boolean ? 1 : 0;
+      RIDGE_UNROLL_ON_GPU
+      for (int r = 0; r < rows; ++r)
+        if (query + r * warps < queries) to[(query + r * warps) * pitch + key] = value(bits[r]);
+    }
+  }
 }
 
-// Computes a head's statistics, [queries]; those of queries that do not exist are 0. Returns whether this thread has
-// seen an LSE that is far from 0, whose reference replace_far() has to compute.
+// The LSE of this thread's query, which is thread_rank() as there is a thread for every query; 0 for others.
+template <class T> __device__ __forceinline__ float short_lse(const GradientArguments<T>& a, int batch, int head) {
+  const int i = static_cast<int>(threadIdx.x);
+  return i < a.sq ? a.lse[batch * a.at_lse.batch + head * a.at_lse.head + i * a.at_lse.row] : 0;
+}
+// Computes a head's statistics, [queries], from tiles of O and dO and this thread's query's LSE; those of queries that
+// do not exist are 0. Returns whether the LSE is far from 0: then replace_far() has to compute its reference.
 template <class Policy, class T>
-__device__ __forceinline__ bool compute_short_stats(QueryStats* stats, int queries, const GradientArguments<T>& a,
-                                                    int batch, int head) {
-  constexpr Config c = Policy::config;
-  constexpr int vector = 8, lanes_of_row = c.dv / vector, at_once = 4;
-  const Matrix<const T> o(a.o, a.at_o, batch, head), grad(a.grad_o, a.at_grad_o, batch, head);
+__device__ __forceinline__ bool compute_short_stats(QueryStats* stats, int queries, float lse, const ShortTile& o,
+                                                    const ShortTile& grad_o) {
+  constexpr int vector = 8, lanes_of_row = Policy::config.dv / vector;
   const simt::tiles<lanes_of_row> lanes;
-  const int column = lanes.rank() * vector, rows = static_cast<int>(blockDim.x) / lanes_of_row;
-  const auto store = [&](int i, float delta) {
-    delta = lanes.reduce(delta, [](float x, float y) { return x + y; });
-    if (lanes.rank() == 0 && i < queries) stats[i].delta = delta;
-  };
-  if (a.vectors && a.dv % vector == 0) {
-    RIDGE_KEEP_LOOP
-    for (int first = lanes.index(); first < queries; first += at_once * rows) {
-      float delta[at_once];
-      RIDGE_UNROLL_ON_GPU
-      for (int n = 0; n < at_once; ++n) {
-        const int i = first + n * rows;
-        delta[n] = 0;
-        if (i >= a.sq || column >= a.dv) continue;
-        const auto x = tile::unpack_floats<T>(tile::load_packed(o(i) + column)),
-                   y = tile::unpack_floats<T>(tile::load_packed(grad(i) + column));
-        RIDGE_UNROLL_ON_GPU
-        for (int e = 0; e < vector; ++e) delta[n] = fmaf(x[e], y[e], delta[n]);
-      }
-      RIDGE_UNROLL_ON_GPU
-      for (int n = 0; n < at_once; ++n) store(first + n * rows, delta[n]);
-    }
-  } else {
-    RIDGE_KEEP_LOOP
-    for (int i = lanes.index(); i < queries; i += rows) {
-      float delta = 0;
-      RIDGE_KEEP_LOOP
-      for (int e = column; e < ::min(column + vector, a.dv) && i < a.sq; ++e)
-        delta = fmaf(static_cast<float>(o(i)[e * o.element]), static_cast<float>(grad(i)[e * grad.element]), delta);
-      store(i, delta);
-    }
+  RIDGE_KEEP_LOOP
+  for (int i = lanes.index(); i < queries; i += static_cast<int>(blockDim.x) / lanes_of_row) {
+    const auto row = [&](const ShortTile& tile) {
+      return tile::unpack_floats<T>(
+          tile::load_packed(reinterpret_cast<const T*>(tile.place(i, lanes.rank() * vector))));
+    };
+    const auto x = row(o), y = row(grad_o);
+    float delta = 0;
+    RIDGE_UNROLL_ON_GPU
+    for (int e = 0; e < vector; ++e) delta = fmaf(x[e], y[e], delta);
+    delta = lanes.reduce(delta, [](float one, float other) { return one + other; });
+    if (lanes.rank() == 0) stats[i].delta = delta;
   }
-  bool far = false;
-  for (int i = static_cast<int>(threadIdx.x); i < queries; i += static_cast<int>(blockDim.x)) {
-    const float lse = i < a.sq ? a.lse[batch * a.at_lse.batch + head * a.at_lse.head + i * a.at_lse.row] : 0;
-    const float lse_log2 = lse == minus_infinity ? 0 : lse * log2_e;  // a query without keys has no P
+  const float lse_log2 = lse == minus_infinity ? 0 : lse * log2_e;  // a query without keys has no P
+  const int i = static_cast<int>(threadIdx.x);
+  if (i < queries) {
     stats[i].base = 0;
     stats[i].lse_log2 = lse_log2;
-    far = far || !(fabsf(lse_log2) <= Reference::far);
   }
-  return far;
+  return !(fabsf(lse_log2) <= Reference::far);
 }
 template <class T>
 __device__ __forceinline__ void replace_far(QueryStats* stats, const GradientArguments<T>& given, int batch, int head) {
@@ -250,7 +239,7 @@ __device__ __forceinline__ void store_short_rows(const float (&sums)[C][4], floa
           tile::pack_pair<T>(sums[n][2 * r] * scale, sums[n][2 * r + 1] * scale);
   __syncwarp();
   if (vectors && width % vector == 0) {
-#pragma unroll 4
+    RIDGE_KEEP_LOOP
     for (int n = lane; n < 16 * C; n += 32) {
       const int i = row + n / C, at = column + n % C * vector;
       if (i < rows && at < width)
@@ -281,7 +270,8 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
         column_parts = c.d / dq_columns;
     unsigned char* const shared = simt::dynamic_shared<unsigned char>();
     const ShortTile k(shared, block.keys), v(shared + block.v_at, block.keys), q(shared + block.q_at, block.queries),
-        grad_o(shared + block.grad_o_at, block.queries), ds(shared + block.ds_at, block.keys);
+        grad_o(shared + block.grad_o_at, block.queries), ds(shared + block.ds_at, block.keys),
+        o(shared + block.ds_at, block.queries);  // until dS is stored
     auto* const stats = reinterpret_cast<QueryStats*>(shared + block.stats_at);
     auto* const biases = reinterpret_cast<float*>(shared + block.bias_at);
     const int batch = static_cast<int>(blockIdx.x) / a.key_heads, key_head = static_cast<int>(blockIdx.x) % a.key_heads;
@@ -289,8 +279,12 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
               lane = static_cast<int>(threadIdx.x) % 32;
     select_sequence(a, batch);
 
-    start_short_tile<c.d>(k, block.keys, Matrix<const T>(a.k, a.at_k, batch, key_head), a.sk, a.d, a.vectors);
-    start_short_tile<c.dv>(v, block.keys, Matrix<const T>(a.v, a.at_v, batch, key_head), a.sk, a.dv, a.vectors);
+    RIDGE_KEEP_LOOP
+    for (int t = 0; t < 2; ++t)
+      start_short_tile<c.d>(t == 0 ? k : v, block.keys,
+                            t == 0 ? Matrix<const T>(a.k, a.at_k, batch, key_head)
+                                   : Matrix<const T>(a.v, a.at_v, batch, key_head),
+                            a.sk, t == 0 ? a.d : a.dv, a.vectors);
     const Scores<T> scores(a);
     const bool edges = a.mask != nullptr || !all_attend(a, 0, a.sq - 1, 0, a.sk);
     const int first_key = warp * short_keys;
@@ -299,17 +293,24 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
     for (int h = 0; h < a.group; ++h) {
       const int head = key_head * a.group + h;
       if (h > 0) __syncthreads();  // the last head's tiles have been read
-      start_short_tile<c.d>(q, block.queries, Matrix<const T>(a.q, a.at_q, batch, head), a.sq, a.d, a.vectors);
-      start_short_tile<c.dv>(grad_o, block.queries, Matrix<const T>(a.grad_o, a.at_grad_o, batch, head), a.sq, a.dv,
-                             a.vectors);
-      const bool far = compute_short_stats<Policy>(stats, block.queries, a, batch, head);
+      const float lse = short_lse(a, batch, head);
+      RIDGE_KEEP_LOOP
+      for (int t = 0; t < 3; ++t)
+        start_short_tile<c.d>(t == 0 ? q : t == 1 ? grad_o : o, block.queries,
+                              t == 0   ? Matrix<const T>(a.q, a.at_q, batch, head)
+                              : t == 1 ? Matrix<const T>(a.grad_o, a.at_grad_o, batch, head)
+                                       : Matrix<const T>(a.o, a.at_o, batch, head),
+                              a.sq, t == 0 ? a.d : a.dv, a.vectors);
       if (a.mask != nullptr) copy_short_mask(biases, block.bias_pitch(), block.queries, block.keys, a, batch, head);
       tile::wait_for_copies();
-      if (edges && !a.vectors) __syncthreads();  // elements that were copied one by one are other threads'
+      __syncthreads();
+      const bool far = compute_short_stats<Policy, T>(stats, block.queries, lse, o, grad_o);
       // Zero times NaN would reach sums from rows that a pair may not meet in, so they are over rows without special
       // values: a pair that meets one of Q or K has NaN for dS anyway, and those of dO are added to dV afterwards.
-      bool special = edges && (finds_special_in<c.d, T>(k, block.keys) || finds_special_in<c.d, T>(q, block.queries) ||
-                               finds_special_in<c.dv, T>(grad_o, block.queries));
+      bool special = false;
+      RIDGE_KEEP_LOOP
+      for (int t = 0; edges && !special && t < 3; ++t)
+        special = finds_special_in<c.d, T>(t == 0 ? k : t == 1 ? q : grad_o, t == 0 ? block.keys : block.queries);
       if (__syncthreads_or(far || special)) {
         replace_far(stats, a, batch, head);
         special = __syncthreads_or(special);

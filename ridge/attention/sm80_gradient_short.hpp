@@ -9,8 +9,8 @@ inline constexpr int short_keys = 16;     // of a warp: rows of a product
 inline constexpr int short_queries = 32;  // that a warp multiplies its keys by at a time
 
 // What a block needs for a problem's sizes: it has a warp for every 16 keys, and tiles as long as the sequences. In
-// shared memory: K, V, Q and dO in panels of 64 columns; dS, [keys][queries]; statistics of the queries; a mask's
-// elements as floats, [queries][bias_pitch].
+// shared memory: K, V, Q and dO in panels of 64 columns; O, and later dS, [keys][queries]; statistics of the queries; a
+// mask's elements as floats, [queries][bias_pitch].
 struct ShortBlock {
   int queries, keys;  // rows of the tiles: whole numbers of the above
   int threads;
@@ -27,7 +27,7 @@ constexpr ShortBlock short_block(const Config& c, std::int64_t sq, std::int64_t 
   b.q_at = b.v_at + mma_tile_bytes(b.keys, c.dv);
   b.grad_o_at = b.q_at + mma_tile_bytes(b.queries, c.d);
   b.ds_at = b.grad_o_at + mma_tile_bytes(b.queries, c.dv);
-  b.stats_at = b.ds_at + mma_tile_bytes(b.keys, b.queries);
+  b.stats_at = b.ds_at + std::max(mma_tile_bytes(b.keys, b.queries), mma_tile_bytes(b.queries, c.dv));
   b.bias_at = b.stats_at + b.queries * query_stats_bytes;
   b.bytes = b.bias_at + (has_mask ? b.queries * b.bias_pitch() * 4 : 0);
   return b;
