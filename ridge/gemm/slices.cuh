@@ -21,14 +21,16 @@ Status launch_in_slices(const Arguments& args, Launch launch, std::size_t sums_a
   const StandardEpilogue<X> epilogue = epilogue_of<X>(args);
   const Shape shape = shape_of(args);
   if (shape.slices == 1) return launch(epilogue);
-  const std::int64_t pitch = slice_pitch(shape.n);
+  const std::int64_t pitch = slice_pitch(shape.n), product = shape.m * pitch;
+  const bool gated = args.problem.gate;
   StandardEpilogue<X> sums{};
   sums.alpha = sums.scale = X(1);
   unsigned char* at = static_cast<unsigned char*>(args.workspace.data) + sums_at;
-  sums.d = {at, dtype_of<X>, true, pitch, 1, shape.m * pitch};
+  sums.d = {at, dtype_of<X>, true, pitch, 1, gated ? 2 * product : product};
+  if (gated) sums.gate_sums = product;
   RIDGE_TRY(launch(sums));
   return launch_add_slices(reinterpret_cast<const X*>(at), shape, epilogue, args.stream, args.plan.device.warp,
-                           args.plan.device.cc);
+                           args.plan.device.cc, gated);
 }
 
 }  // namespace

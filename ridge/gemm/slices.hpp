@@ -9,17 +9,18 @@ namespace ridge::gemm_detail {
 
 // Whether the sums of a problem's slices can be added up. Those of signed bytes must be added as integers, and are if D
 // is i32.
-inline bool has_addable_sums(const GemmProblem& p) { return !p.gate && !p.grouped && (p.dtype != i8 || *p.out == i32); }
+inline bool has_addable_sums(const GemmProblem& p) { return !p.grouped && (p.dtype != i8 || *p.out == i32); }
 
 inline Slices slices_of(const Config& c, std::int64_t k, int wanted) {
   return gemm_kernels::slices_of(c.bk, k, wanted);
 }
 
-// Bytes of the sums in the workspace.
+// Bytes of the sums in the workspace: with a gate, those of A B and those of A G.
 inline std::size_t slice_bytes(const GemmProblem& p, int slices) {
-  return slices == 1 ? 0
-                     : static_cast<std::size_t>(p.batch * slices * p.m * gemm_kernels::slice_pitch(p.n)) *
-                           static_cast<std::size_t>(gemm_kernels::staged_bytes(p.dtype));
+  return slices == 1
+             ? 0
+             : static_cast<std::size_t>(p.batch * slices * (p.gate ? 2 : 1) * p.m * gemm_kernels::slice_pitch(p.n)) *
+                   static_cast<std::size_t>(gemm_kernels::staged_bytes(p.dtype));
 }
 
 }  // namespace ridge::gemm_detail

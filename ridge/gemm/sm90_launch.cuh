@@ -72,6 +72,7 @@ template <int I, class T, class X> Status launch_wgmma_row(const Arguments& args
     if (const GemmOperand* addend = tile_addend(p))
       out.addend = operand(p.c ? *args.tensors.c : *args.tensors.residual, *addend);
   }
+  if (c.stream_k) out.exchange = static_cast<unsigned char*>(args.workspace.data) + ready->repack.bytes();
   const WgmmaOperands operands{ready->a, ready->b, ready->gate, offsets_of(args), ready->repack.low};
   const auto launch = [&]<Major MA, Major MB>() {
     return launch_wgmma<Policy<I>, T, MA, MB>(operands, out, {p.m, p.n, products(p), p.batch}, by_columns, epilogue,

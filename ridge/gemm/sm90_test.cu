@@ -85,10 +85,15 @@ template <class R, class T, Major MA, Major MB, class Out = T> void check_row(co
                                                                : Addend::after_activation};
   const bool tma = c.by == By::columns;
   constexpr Store store = std::is_same_v<Out, float> ? Store::tma_float : Store::tma;
+  constexpr int multiprocessors = 3;
+  std::vector<float> exchange;
+  if (R::config.stream_k)
+    exchange.resize(stream_k_bytes(R::config, multiprocessors, consumers(R::config)) / sizeof(float), untouched);
   const Status status = launch_wgmma<R, T, MA, MB>(
       {a.operand(), b.operand(), gate.operand(), c.offsets.data()},
-      tma ? WgmmaOutput{store, d.operand(), c.residual ? residual.operand() : WgmmaOperand{}} : WgmmaOutput{},
-      {c.m, c.n, c.k, batch}, by_columns, epilogue, 3);
+      tma ? WgmmaOutput{store, d.operand(), c.residual ? residual.operand() : WgmmaOperand{}, exchange.data()}
+          : WgmmaOutput{.exchange = exchange.data()},
+      {c.m, c.n, c.k, batch}, by_columns, epilogue, multiprocessors);
   ASSERT_TRUE(status.ok()) << status.message();
 
   const auto element = [&](Matrices<T>& x, Major major, int of, int outer, int k) {
@@ -192,6 +197,23 @@ TEST(GemmOnHopper, MoreGroupsThanLanes) {
 }
 TEST(GemmOnHopper, OffsetsOutsideStayInside) {
   check<grouped, half, k, k>({.m = 30, .n = 24, .k = 64, .offsets = {-7, 12, 2000000000, 40}});
+}
+
+// ---- stream-K: two waves, one and a half, and less than one, of 3 multiprocessors ------------------------------------
+
+constexpr int streams = row_named("stream_k"), gate_streams = row_named("gate_stream_k");
+
+TEST(GemmOnHopper, StreamK) {
+  check<streams, half, k, k>({.m = 200, .n = 200, .k = 760});
+  check<streams, bfloat16, k, outer>({.m = 130, .n = 296, .k = 1000, .bias = true, .residual = true});
+  check<streams, half, outer, outer>({.m = 72, .n = 264, .k = 776, .batch = 4});
+  check<streams, half, outer, k>({.m = 130, .n = 200, .k = 776, .activation = Activation::gelu, .residual = true});
+}
+TEST(GemmOnHopper, StreamKBesideOtherParts) {
+  check<streams, half, k, k>({.m = 130, .n = 203, .k = 760, .by = By::epilogue, .bias = true});
+  check<streams, bfloat16, k, k, float>({.m = 130, .n = 200, .k = 760, .residual = true, .residual_first = true});
+  check<gate_streams, bfloat16, k, k>({.m = 130, .n = 120, .k = 760, .activation = Activation::silu, .bias = true});
+  check<gate_streams, half, k, outer>({.m = 200, .n = 136, .k = 1000, .residual = true});
 }
 
 // ---- a gate ---------------------------------------------------------------------------------------------------------

@@ -7,12 +7,16 @@
 // With Config::gated half of a tile's columns belong to B and half, the same ones, to G, so that a thread holds both
 // sums of an element. With Config::grouped a tile's rows belong to one group, and B is that group's.
 //
+// With Config::stream_k blocks share the last tiles' steps, and pass sums of parts of a tile to the block that has its
+// beginning (sm90_stream_k.cuh).
+//
 // C or the residual arrives the same way as the operands, in steps before or after the operands' steps
 // (sm90_wgmma.hpp).
 #pragma once
 #include <ridge/gemm/raster.hpp>
 #include <ridge/gemm/sm90_epilogue.cuh>
 #include <ridge/gemm/sm90_groups.cuh>
+#include <ridge/gemm/sm90_stream_k.cuh>
 #include <ridge/gemm/sm90_wgmma.hpp>
 #include <ridge/tile/sm90/dependent_launch.cuh>
 #include <ridge/tile/sm90/pipeline.cuh>
@@ -45,6 +49,7 @@ struct WgmmaWork {
   void* d;                           // for Store::direct, and for rows of groups that TMA cannot store
   std::int64_t pitch, batch_stride;  // of d, in elements
   Groups groups;                     // for Config::grouped, else unused
+  StreamKExchange exchange;          // for Config::stream_k, else unused
 };
 
 constexpr tile::sm90::Axis axis_of(Major major) {
@@ -81,6 +86,8 @@ template <class Policy, class T, Major MA, Major MB> struct WgmmaKernel {
   static_assert(!c.promote || (c.schedule == Schedule::cooperative && c.persistent));
   static_assert(!(c.gated || c.grouped) || (sizeof(T) == 2 && !c.promote));
   static_assert(!c.grouped || (c.schedule == Schedule::cooperative && c.cluster == 1 && MA == Major::k));
+  static_assert(!c.stream_k || (std::is_same_v<tile::sm90::Sum<T>, float> && c.schedule == Schedule::cooperative &&
+                                c.persistent && c.cluster == 1 && !c.promote && !c.grouped));
   using Out = ColumnOut<T>;
   static_assert(wgmma_stage_bytes(c) == bytes_a + bytes_b);
   static constexpr bool multicast = c.cluster > 1;
@@ -225,7 +232,9 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
     constexpr bool adds = is_tma(By) || By == Store::tma_float;  // C or a residual may be loaded by TMA
     using Sum = sm90::Sum<T>;
     using Out = typename K::Out;
-    using Scheduler = std::conditional_t<c.grouped, GroupedTileScheduler<Policy>, TileScheduler<Policy>>;
+    using Scheduler = std::conditional_t<
+        c.grouped, GroupedTileScheduler<Policy>,
+        std::conditional_t<c.stream_k, StreamKScheduler<TileScheduler<Policy>>, TileScheduler<Policy>>>;
     using State = sm90::PipelineState<c.stages>;
 
     unsigned char* shared = sm90::swizzled_shared();
@@ -265,6 +274,11 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
                      place.row + piece % pieces_down * addend_rows,
                      K::c.grouped ? 0 : place.batch * work.batch_of_addend);
       }
+    };
+    // The steps of the scheduler's tile that this block computes.
+    const auto part_of = [&](const Scheduler& scheduler) -> TilePart {
+      if constexpr (c.stream_k) return scheduler.part();
+      else return {0, work.steps};
     };
     // Multiplies one step for this warpgroup's rows.
     const auto multiply_step = [&](Sum(&sums)[K::blocks][K::sums], int stage, int first_row, bool accumulate) {
@@ -370,12 +384,15 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
           const WgmmaTile place = scheduler.at();
           if (threadIdx.x > 0) continue;
           auto from = loader.at(place);
-          if (adds && work.addend_steps && work.sums_begin) load_addend(place, ring);
-          for (int step = 0; step < work.steps; ++step, ring.next()) {
+          const TilePart part = part_of(scheduler);
+          const bool adds_to_part = adds && work.addend_steps && part.begins();
+          if constexpr (c.stream_k) from.step = part.first;
+          if (adds_to_part && work.sums_begin) load_addend(place, ring);
+          for (int step = 0; step < part.steps; ++step, ring.next()) {
             pipeline.producer_acquire(ring);
             load_step(from, ring.stage);
           }
-          if (adds && work.addend_steps && !work.sums_begin) load_addend(place, ring);
+          if (adds_to_part && !work.sums_begin) load_addend(place, ring);
         }
       }
     } else {
@@ -412,6 +429,26 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
         release_addend(ring);
         ring.skip(first_steps);
       };
+      // Stream-K: stores the sums of a tile that another block has the beginning of; and adds those of other blocks.
+      using Passed = PartialSums<K::blocks, K::sums>;
+      const auto passed_at = [&](unsigned range) { return range * consumers(c) + static_cast<unsigned>(consumer); };
+      const auto exchange_of = [&](unsigned at) {
+        return work.exchange.sums + std::size_t{at} * (Passed::bytes / sizeof(float));
+      };
+      [[maybe_unused]] const auto pass_on = [&](const auto& scheduler, const auto& sums) {
+        const unsigned at = passed_at(scheduler.range());
+        Passed::store(exchange_of(at), sums);
+        sm90::sync_warpgroup(1 + consumer);
+        if (threadIdx.x % 128 == 0) sm90::set_flag(work.exchange.flags + at, work.exchange.run);
+      };
+      [[maybe_unused]] const auto take_others = [&](const auto& scheduler, auto& sums) {
+        scheduler.for_others([&](unsigned range) {
+          const unsigned at = passed_at(range);
+          if (threadIdx.x % 128 == 0) sm90::await_flag(work.exchange.flags + at, work.exchange.run);
+          sm90::sync_warpgroup(1 + consumer);
+          Passed::add(exchange_of(at), sums);
+        });
+      };
       [[maybe_unused]] const auto multiply_tiles = [&] {
         constexpr bool defers = By == Store::tma_deferred;  // a finished tile is kept packed
         Scheduler scheduler(work, rank);
@@ -427,6 +464,7 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
         if (ping_pong && consumer == 0 && threadIdx.x % 128 == 0) sm90::arrive(order);
         for (; scheduler.more(); scheduler.next(ping_pong ? 2 : 1)) {
           const WgmmaTile place = scheduler.at();
+          const TilePart part = part_of(scheduler);
           if constexpr (K::c.grouped) {
             if (place.row + first_row >= place.end) {  // no rows for this warpgroup: it releases the stages unread
               for (int step = 0; step < steps_of_tile; ++step, ring.next()) {
@@ -448,8 +486,9 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
             sm90::fence_sums();
             multiply_step(sums, ring.stage, first_row, accumulate);
           };
-          if (first_steps > 0) begin_sums(sums, ring);
-          start_step(first_steps > 0);
+          const bool has_begun = first_steps > 0 && part.begins();
+          if (has_begun) begin_sums(sums, ring);
+          start_step(has_begun);
           int step = 1;
           const auto add_step = [&] {
             const int former = ring.stage;
@@ -464,11 +503,12 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
 #pragma unroll
               for (int copy = 0; copy < K::Store::copies; ++copy) {
                 waiting_to.store_copy(copy, waiting);
-                if (copy + 1 < K::Store::copies && step < work.steps) add_step();
+                if (copy + 1 < K::Store::copies && step < part.steps) add_step();
               }
+              if constexpr (K::c.stream_k) waits = false;  // a part may follow that does not end in a store
             }
           }
-          while (step < work.steps) add_step();
+          while (step < part.steps) add_step();
           const int last = ring.stage;
           ring.next();
           if constexpr (ping_pong) {
@@ -481,6 +521,13 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
           }
           sm90::wait_products<0>();
           release(last);
+          if constexpr (K::c.stream_k) {
+            if (!part.begins()) {
+              pass_on(scheduler, sums);
+              continue;
+            }
+            take_others(scheduler, sums);
+          }
           sm90::sync_warpgroup(1 + consumer);  // this tile's bias is there
           const State of_addend = ring;
           if (last_steps > 0) await_addend(of_addend);
@@ -606,10 +653,19 @@ template <class T>
 struct WgmmaOutput {
   Store store = Store::epilogue;
   WgmmaOperand d = {}, addend = {};  // d is null where the launch's epilogue stores
+  void* exchange = nullptr;          // for Config::stream_k: stream_k_bytes(), aligned to 16
 };
 
 // Whether an epilogue's launches are all Store::epilogue: it says so, and no kernel is compiled for another way.
 template <class Epilogue> inline constexpr bool stores_alone = requires { requires Epilogue::stores_alone; };
+
+// The memory of a launch's exchange, with the number of a new run.
+inline StreamKExchange exchange_of(const Config& c, void* memory, std::int64_t tiles, std::int64_t steps, int sms) {
+  auto* const bytes = static_cast<unsigned char*>(memory);
+  return {reinterpret_cast<float*>(bytes),
+          reinterpret_cast<tile::Arrivals*>(bytes + stream_k_sums_bytes(c, stream_k_blocks(tiles, steps, sms))),
+          tile::run_number()};
+}
 
 // Launches the kernel. sms: multiprocessors. steps: of bk. offsets: for Config::grouped, where shape.batch is the
 // number of groups.
@@ -655,14 +711,15 @@ template <class Policy, class T, Major MA, Major MB, class Epilogue, class Loade
                        .d = const_cast<void*>(out.d.data),
                        .pitch = out.d.pitch,
                        .batch_stride = out.d.batch_stride,
-                       .groups = {offsets, shape.batch, shape.m}};
+                       .groups = {offsets, shape.batch, shape.m},
+                       .exchange = c.stream_k ? exchange_of(c, out.exchange, clusters, steps, sms) : StreamKExchange{}};
   const std::int64_t at_a_time = wgmma_at_a_time(c, sms);
-  const simt::Config at{.grid = dim3(static_cast<unsigned>(std::min(clusters, at_a_time) * c.cluster)),
+  const simt::Config at{.grid = dim3(static_cast<unsigned>(wgmma_clusters(c, clusters, steps, sms) * c.cluster)),
                         .block = dim3(static_cast<unsigned>(wgmma_threads(c))),
                         .smem = static_cast<std::size_t>(wgmma_smem_bytes(c)),
                         .stream = stream.handle};
   // Blocks with one tile have no next tile to overlap a store with.
-  const bool is_more_than_one = clusters > at_a_time;
+  const bool is_more_than_one = c.stream_k || clusters > at_a_time;
   const auto launch = [&]<Store By>() {
     constexpr auto kernel = gemm_wgmma<Policy, T, MA, MB, Epilogue, Loader, By>;
     if (starts_early(c, steps))

@@ -2,6 +2,7 @@
 // ladder to it.
 #pragma once
 #include <ridge/gemm/sm90_family.hpp>
+#include <ridge/gemm/stream_k.hpp>
 
 #include <cmath>
 
@@ -47,6 +48,12 @@ constexpr bool starts_early(const Config& c, double steps) {
 // Blocks, or clusters of them, in a launch.
 constexpr std::int64_t wgmma_at_a_time(const Config& c, int sms) {
   return c.persistent ? std::max(sms / c.cluster, 1) : max_tiles / c.cluster;
+}
+
+// The same of one launch, for so many clusters' tiles of `steps` steps.
+constexpr std::int64_t wgmma_clusters(const Config& c, std::int64_t tiles, std::int64_t steps, int sms) {
+  if (c.stream_k) return tiles == 0 ? 0 : stream_k_blocks(tiles, steps, sms);
+  return std::min(tiles, wgmma_at_a_time(c, sms));
 }
 
 // Shared memory: [stages][A | B], staging of D, the bias in float, barriers.
@@ -135,6 +142,16 @@ inline Repack repack_of(const Config& c, const GemmProblem& p, bool /*swap_ab*/)
 
 // ---- fits
 
+inline std::int64_t steps_of(const Config& c, const GemmProblem& p) { return ceil_div(products(p), c.bk); }
+
+inline std::string refuse_stream_k(const Config& c, const GemmProblem& p, const DeviceInfo& device) {
+  const std::int64_t tiles = tiles_of(c, p) * p.batch, steps = steps_of(c, p);
+  if (!gemm_kernels::stream_k_counts(tiles, steps, device.sms)) return "it counts the shared tiles' steps to 2^32";
+  if (tiles % gemm_kernels::stream_k_blocks(tiles, steps, device.sms) == 0)
+    return "its tiles are whole waves, or k is too short to be cut";
+  return {};
+}
+
 inline std::string fits(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   if (std::string why = refuse_row(row, p); !why.empty()) return why;
@@ -146,6 +163,8 @@ inline std::string fits(const Variant& row, const GemmProblem& p, const DeviceIn
   if (std::string why = refuse_sizes(p); !why.empty()) return why;
   if (is_by_columns_alone(c) && !is_by_columns(c, p))
     return "its sums leave no registers for types, strides and addends of D that TMA does not move";
+  if (c.stream_k)
+    if (std::string why = refuse_stream_k(c, p, device); !why.empty()) return why;
   return refuse_batch(p, wgmma_raster(c, p.m, p.n).tiles() * c.cluster, repack_of(c, p, false));
 }
 
@@ -156,12 +175,15 @@ inline Footprint footprint(const Variant& row, const GemmProblem& p, const Devic
   const int threads = wgmma_threads(c);
   const std::int64_t tiles = has_no_rows(p) ? 0 : tiles_of(c, p);
   std::int64_t clusters = tiles == 0 ? 0 : p.grouped ? tiles : wgmma_raster(c, p.m, p.n).tiles() * p.batch;
-  if (c.persistent) clusters = std::min<std::int64_t>(clusters, std::max(device.sms / c.cluster, 1));
+  clusters = wgmma_clusters(c, clusters, steps_of(c, p), device.sms);
   return {.launch = {.grid = clusters * c.cluster,
                      .threads = threads,
                      .registers = registers_of(c, threads),
                      .smem = wgmma_smem_bytes(c),
-                     .workspace = repack_of(c, p, false).bytes()},
+                     .workspace =
+                         repack_of(c, p, false).bytes() +
+                         (c.stream_k && clusters > 0 ? stream_k_bytes(c, static_cast<unsigned>(clusters), consumers(c))
+                                                     : 0)},
           .tiles = tiles,
           .tile_rows = std::int64_t{c.bm} * c.cluster,
           .tile_columns = columns(c),
@@ -173,6 +195,8 @@ inline Footprint footprint(const Variant& row, const GemmProblem& p, const Devic
 inline constexpr double store_clocks = 1200;  // for 64 x 256 elements of D: to shared memory, and the first wait
 // A persistent block's further tile, beyond its steps and its store: warps meet, and wait for its first loads. H200.
 inline constexpr double further_tile_clocks = 1100, further_ping_pong_clocks = 700;
+// Stream-K: a block's sums of 128 x 256 elements to the exchange, and another's from there.
+inline constexpr double exchange_clocks = 6000;
 inline constexpr double odd_copies = 1.5;            // factor where a tile has an odd number of copies of 64 columns
 inline constexpr double start_clocks = 1800;         // a block's start and its barriers, without the launch; on an H100
 inline constexpr double cluster_start_clocks = 300;  // clusters start later
@@ -220,7 +244,7 @@ inline Clocks clocks_of_tiles(const Variant& row, const GemmProblem& p, const De
   const double lines = c.bm / 64 * (64 + c.bn) + c.bm + c.bn;
   const double tiles = clusters_of(c, p), columns_loaded = static_cast<double>(c.bn) / c.cluster;
   const double loaded = (c.bm + columns_loaded) * wgmma_line_bytes;
-  const bool one_wave = tiles * c.cluster <= device.sms;
+  const bool one_wave = !c.stream_k && tiles * c.cluster <= device.sms;
   const Repack reads = repack_of(c, p, false);
   const double copied = c.bm * clocks_of_line(*p.a, reads.a) + columns_loaded * clocks_of_line(*p.b, reads.b);
   const double of_l2 = !one_wave    ? (c.bm <= 64 ? l2_bytes_of_small_tiles : l2_bytes_per_clock)
@@ -263,7 +287,10 @@ inline Clocks clocks_of_tiles(const Variant& row, const GemmProblem& p, const De
                                   : brought / (memory_bytes * addend_share);
   const double store = columns(c) / 64 % 2 == 0 ? 1 : odd_copies;
   const double finish = stored / (64 * 256) * store_clocks * store + stored * instructions / (4 * 32) + waits;
-  const double most = std::ceil(tiles / std::max(1, device.sms / c.cluster));  // of one block
+  const double blocks = static_cast<double>(
+      wgmma_clusters(c, static_cast<std::int64_t>(tiles), static_cast<std::int64_t>(steps), device.sms));
+  const double most =
+      c.stream_k ? tiles / blocks : std::ceil(tiles / std::max(1, device.sms / c.cluster));  // of one block
   const double first_load = stage * device.sms / device.memory_gbs * device.clock_ghz;
   const double start = start_clocks + first_load +
                        (c.cluster > 1            ? cluster_start_clocks
@@ -296,6 +323,15 @@ inline Clocks clocks_of_tiles(const Variant& row, const GemmProblem& p, const De
       break;
     }
     default:
+      if (c.stream_k) {
+        // A block has the beginnings of `ends` tiles, and up to two more parts than whole tiles.
+        const double ends = std::ceil(most), parts_of_block = most < 1 ? 2 : std::floor(most) + 1;
+        const double exchanged = exchange_clocks * elements / (128 * 256) * std::max(1.0, 1 / most);
+        clocks.start += (parts_of_block - 1) * further_tile_clocks;
+        clocks.finish = ends * finish + exchanged;
+        clocks.total = clocks.start + most * steps * step + clocks.finish;
+        break;
+      }
       clocks.start += c.persistent ? std::max(most - 1, 0.0) * further_tile_clocks : most * tile_start_clocks;
       clocks.finish = most * finish;
       clocks.total = clocks.start + most * (steps * step + finish);
@@ -315,8 +351,9 @@ inline double memory_rate(double sms, bool tail, const DeviceInfo& device) {
 inline Clocks clocks_of(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
   const double tiles = clusters_of(row.config, p) * row.config.cluster;
   // Where memory is the limit, the last wave's few tiles take longer than their share.
-  const double last = std::fmod(tiles, device.sms), of_tile = cost(p).bytes() / tiles;
-  const bool tail = tiles > device.sms;
+  const bool shared = row.config.stream_k;  // no last wave
+  const double last = shared ? 0 : std::fmod(tiles, device.sms), of_tile = cost(p).bytes() / tiles;
+  const bool tail = !shared && tiles > device.sms;
   constexpr double box_rows = 64;  // a box that has none of A's rows takes no time
   // With a gate, most of what a tile loads are columns of B and G, and a last wave takes no longer. Rows outside of A
   // cost tiles of 64 rows little, and only below 32; and those of 128 more, up to all of them. H200, 1 to 128 rows.
