@@ -84,7 +84,7 @@ struct bfloat16 {
 
   bfloat16() = default;
   RIDGE_HD constexpr explicit bfloat16(float value) : bits{} {
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
 #else
     bits = detail::bfloat16_bits(value);

@@ -43,6 +43,13 @@ template <class T> __device__ __forceinline__ void store_packed_shared(T* p, con
   else simt::store(p, unpack<T>(packed));
 }
 
+// Whether two floats become a word of 16-bit ones, and words have a maximum, by one instruction: from Ampere on.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+inline constexpr bool has_pair_instructions = true;
+#else
+inline constexpr bool has_pair_instructions = false;
+#endif
+
 // Converts two neighbours of a 16-bit type, in one word, to floats and back. One by one, nvcc takes three instructions
 // for every second of them.
 template <class T> inline constexpr bool has_pairs = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
@@ -68,11 +75,11 @@ template <class T> __device__ __forceinline__ void unpack_pair(unsigned word, fl
 template <class T> __device__ __forceinline__ unsigned pack_pair(float first, float second) {
   static_assert(has_pairs<T>);
   unsigned word;
-  if constexpr (RIDGE_SIMT_ON_CUDA && std::is_same_v<T, bfloat16>) {
+  if constexpr (has_pair_instructions && std::is_same_v<T, bfloat16>) {
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;"
         : "=r"(word)
         : "r"(__builtin_bit_cast(unsigned, second)), "r"(__builtin_bit_cast(unsigned, first)));
-  } else if constexpr (RIDGE_SIMT_ON_CUDA) {
+  } else if constexpr (has_pair_instructions) {
     asm("cvt.rn.f16x2.f32 %0, %1, %2;"
         : "=r"(word)
         : "r"(__builtin_bit_cast(unsigned, second)), "r"(__builtin_bit_cast(unsigned, first)));

@@ -1,5 +1,5 @@
 // packed_max: the element-wise maximum of two registers of packed elements; of a number and NaN, the number. For two
-// 16-bit floats it is one instruction on CUDA.
+// 16-bit floats it is one instruction on CUDA, from Ampere on.
 #pragma once
 #include <ridge/tile/packed.cuh>
 
@@ -8,11 +8,11 @@ namespace ridge::tile {
 template <class T> using WordOf = simt::vec<T, word_bytes / sizeof(T)>;
 
 template <class T> __device__ __forceinline__ unsigned packed_max(unsigned a, unsigned b) {
-  if constexpr (RIDGE_SIMT_ON_CUDA && std::is_same_v<T, bfloat16>) {
+  if constexpr (has_pair_instructions && std::is_same_v<T, bfloat16>) {
     unsigned r;
     asm("max.bf16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
     return r;
-  } else if constexpr (RIDGE_SIMT_ON_CUDA && std::is_same_v<T, half>) {
+  } else if constexpr (has_pair_instructions && std::is_same_v<T, half>) {
     unsigned r;
     asm("max.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
     return r;
