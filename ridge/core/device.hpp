@@ -58,7 +58,7 @@ RIDGE_API int device_count();
 // "cpu", "cuda", "cuda:1": a device of this machine.
 RIDGE_API Result<DeviceInfo> find_device(std::string_view text);
 
-// Models of devices, which need not be in this machine: V100 A100 H100 H200 B200 RTX4090 MI250X, upper or lower case.
+// Models of devices, which need not be in this machine: T4 A100 H200 RTX5090 MI300X and others, upper or lower case.
 RIDGE_API std::span<const DeviceInfo> device_models();
 RIDGE_API Result<DeviceInfo> device_model(std::string_view name);
 

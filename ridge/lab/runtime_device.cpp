@@ -38,7 +38,9 @@ cudaError_t cudaChooseDevice(int* number, const cudaDeviceProp*) { return cudaGe
 
 // Bits. Programs print the memory's bandwidth as this times the clock, so the clock follows from it and the bandwidth.
 static int memory_bus_width(const ridge::DeviceInfo& d) {
-  if (d.cc == 89) return 384;                                   // GDDR6X
+  if (d.cc == 75) return 256;                                   // GDDR6
+  if (d.cc == 86 || d.cc == 89) return 384;                     // GDDR6 and 6X
+  if (d.cc >= 120) return 512;                                  // GDDR7
   if (d.cc >= 100) return 8192;                                 // a stack of HBM has 1024: eight
   if (d.cc == 90 && d.memory_bytes > 100ll << 30) return 6144;  // six, H200
   return d.cc >= 80 ? 5120 : 4096;

@@ -45,10 +45,20 @@ TEST(Rates, OtherModelsFromMultiprocessorsAndClock) {
     const DeviceInfo d = model(name);
     EXPECT_NEAR(peak_tera(d.sms, d.clock_ghz, fma) / d.fp32_tflops, 1, 0.02) << name;
   };
-  fp32("V100", 64), fp32("A100", 64), fp32("H100", 128), fp32("H200", 128), fp32("B200", 128), fp32("RTX4090", 128),
-      fp32("MI250X", 64);
+  for (const char* name : {"V100", "T4", "A100", "MI250X", "C500"}) fp32(name, 64);
+  for (const char* name :
+       {"A10", "H100", "H200", "B200", "L4", "L40S", "RTX4090", "RTX5090", "MI300X", "RX7900XTX", "S4000", "BI-V150"})
+    fp32(name, 128);
   const DeviceInfo v100 = model("v100");
   EXPECT_NEAR(peak_tera(v100.sms, v100.clock_ghz, 512), v100.fp16_tflops, 0.5);
+  // Tensor cores with sums in float32: half the rate on GeForce.
+  const auto fp16 = [](const char* name, int fma) {
+    const DeviceInfo d = model(name);
+    EXPECT_NEAR(peak_tera(d.sms, d.clock_ghz, fma) / d.fp16_tflops, 1, 0.02) << name;
+  };
+  for (const char* name : {"T4", "A10", "L4", "L40S"}) fp16(name, 512);
+  for (const char* name : {"RTX4090", "RTX5090"}) fp16(name, 256);
+  fp16("MI300X", 1024);
 }
 
 TEST(Balance, V100Is139AgainstMemoryAnd40AgainstL2) {
@@ -73,11 +83,54 @@ TEST(Models, AreComplete) {
     EXPECT_LT(d.read_gbs, d.peak_gbs) << d.name;
     EXPECT_GT(d.l2_gbs, d.peak_gbs) << d.name;
     EXPECT_GT(bandwidth_gbs(d, Level::shared), d.l2_gbs) << d.name;
+    EXPECT_GE(d.smem_optin, d.smem_per_block) << d.name;
+    EXPECT_EQ(d.threads_per_sm % d.warp, 0) << d.name;
+    // Where a vendor gives no figure, the source says so.
+    if (d.cc == 0 && !d.name.starts_with("MI300X")) {
+      EXPECT_NE(d.source.find("estimated"), std::string::npos) << d.name;
+    }
+  }
+}
+
+// The occupancy table of the CUDA programming guide.
+TEST(Models, HaveTheLimitsOfTheirComputeCapability) {
+  struct Limits {
+    int cc, threads, blocks, smem, smem_of_block;
+  };
+  constexpr int kb = 1024;
+  for (const Limits& l : {Limits{70, 2048, 32, 96 * kb, 96 * kb},
+                          {75, 1024, 16, 64 * kb, 64 * kb},
+                          {80, 2048, 32, 164 * kb, 163 * kb},
+                          {86, 1536, 16, 100 * kb, 99 * kb},
+                          {89, 1536, 24, 100 * kb, 99 * kb},
+                          {90, 2048, 32, 228 * kb, 227 * kb},
+                          {100, 2048, 32, 228 * kb, 227 * kb},
+                          {120, 1536, 24, 100 * kb, 99 * kb}}) {
+    int models = 0;
+    for (const DeviceInfo& d : device_models()) {
+      if (d.cc != l.cc) continue;
+      ++models;
+      EXPECT_EQ(d.threads_per_sm, l.threads) << d.name;
+      EXPECT_EQ(d.blocks_per_sm, l.blocks) << d.name;
+      EXPECT_EQ(d.smem_per_sm, l.smem) << d.name;
+      EXPECT_EQ(d.smem_optin, l.smem_of_block) << d.name;
+      EXPECT_EQ(d.registers_per_sm, 65536) << d.name;
+    }
+    EXPECT_GT(models, 0) << l.cc;
   }
 }
 
 TEST(Models, AnUnknownNameGivesTheNearest) {
-  for (const auto& [wrong, meant] : {std::pair{"h201", "H200"}, {"RTX4080", "RTX4090"}, {"mi300x", "MI250X"}}) {
+  for (const auto& [wrong, meant] : {std::pair{"h201", "H200"},
+                                     {"RTX4080", "RTX4090"},
+                                     {"mi300", "MI300X"},
+                                     {"a10g", "A10"},
+                                     {"L40", "L4"},
+                                     {"RTX5080", "RTX5090"},
+                                     {"MXC500", "C500"},
+                                     {"MTT S4000", "S4000"},
+                                     {"rx7900", "RX7900XTX"},
+                                     {"biv150", "BI-V150"}}) {
     const auto found = device_model(wrong);
     ASSERT_FALSE(found.ok());
     EXPECT_NE(std::string(found.error().message()).find("nearest to " + std::string(meant)), std::string::npos)
