@@ -2,6 +2,8 @@
 
 #include "json.hpp"
 
+#include <ridge/core/device_query.hpp>
+
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -148,8 +150,7 @@ double choices_over_fastest(const std::vector<ResultRow>& rows) {
 
 Result<DeviceInfo> model_of_results(const Results& results) {
   if (const DeviceInfo runtime = cpu(); runtime.name == results.device) return runtime;
-  for (const DeviceInfo& model : device_models())
-    if (results.device.find(model.name) != std::string::npos) return model;
+  if (const DeviceInfo* const model = model_of_name(results.device)) return *model;
   return device_model(results.device);  // for the sentence that names the models
 }
 

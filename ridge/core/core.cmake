@@ -1,5 +1,5 @@
 if(RIDGE_TESTS)
-  add_executable(core_test ${CMAKE_CURRENT_LIST_DIR}/overlap_test.cpp)
+  add_executable(core_test ${CMAKE_CURRENT_LIST_DIR}/device_test.cpp ${CMAKE_CURRENT_LIST_DIR}/overlap_test.cpp)
   ridge_test_options(core_test)
   target_link_libraries(core_test PRIVATE ridge GTest::gtest_main)
   add_test(NAME core COMMAND core_test)

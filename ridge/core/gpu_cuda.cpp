@@ -1,4 +1,5 @@
 // CUDA's runtime behind gpu.hpp. Linked statically, so libridge loads where there is no driver.
+#include <ridge/core/device_query.hpp>
 #include <ridge/core/gpu.hpp>
 #include <ridge/core/vector_access.hpp>
 
@@ -36,16 +37,10 @@ Result<DeviceInfo> query(int index) {
   cudaDeviceProp p;
   if (const cudaError_t error = cudaGetDeviceProperties(&p, index)) return failed("cudaGetDeviceProperties", error);
 
-  // Rates come from the model of that name where there is one, because the driver reports no measured figure.
   DeviceInfo info;
-  for (const DeviceInfo& model : device_models())
-    if (std::string_view(p.name).find(model.name) != std::string_view::npos) info = model;
-  const bool known = !info.name.empty();
   info.name = p.name;
   info.id = {DeviceKind::cuda, index};
   info.cc = p.major * 10 + p.minor;
-  // Where the library has no Hopper kernels, a Hopper GPU counts as Ampere, whose kernels run on it.
-  if (info.cc == 90 && !RIDGE_HAS_SM90A) info.cc = 80;
   info.sms = p.multiProcessorCount;
   info.warp = p.warpSize;
   info.threads_per_sm = p.maxThreadsPerMultiProcessor;
@@ -57,19 +52,15 @@ Result<DeviceInfo> query(int index) {
   info.smem_optin = static_cast<int>(p.sharedMemPerBlockOptin);
   info.l2_bytes = p.l2CacheSize;
   info.memory_bytes = static_cast<std::int64_t>(p.totalGlobalMem);
-  if (!known) {
-    int clock_khz = 0, memory_khz = 0;
-    cudaDeviceGetAttribute(&clock_khz, cudaDevAttrClockRate, index);
-    cudaDeviceGetAttribute(&memory_khz, cudaDevAttrMemoryClockRate, index);
-    info.clock_ghz = clock_khz * 1e-6;
-    info.peak_gbs = 2.0 * memory_khz * 1e3 * p.memoryBusWidth / 8 * 1e-9;  // double data rate
-    info.memory_gbs = 0.9 * info.peak_gbs;                                 // as a good copy reaches
-    info.l2_gbs = 3 * info.memory_gbs;                                     // a usual ratio
-    info.fp32_tflops = 2.0 * 128 * info.sms * info.clock_ghz * 1e-3;       // 128 lanes since Ampere's GA10x
-    info.fp64_tflops = info.fp32_tflops / (p.minor == 0 ? 2 : 64);
-    info.launch_us = 1.5;
-    info.source = "the driver's clocks and widths; usual ratios";
-  }
+  int clock_khz = 0, memory_khz = 0;
+  cudaDeviceGetAttribute(&clock_khz, cudaDevAttrClockRate, index);
+  cudaDeviceGetAttribute(&memory_khz, cudaDevAttrMemoryClockRate, index);
+  info.clock_ghz = clock_khz * 1e-6;
+  info.peak_gbs = 2.0 * memory_khz * 1e3 * p.memoryBusWidth / 8 * 1e-9;  // double data rate
+  fill_rates(info);
+  const auto capability = capability_of_code(info.cc, RIDGE_CUDA_ARCHITECTURES);
+  if (!capability) return capability.error();
+  info.cc = *capability;
   return info;
 }
 

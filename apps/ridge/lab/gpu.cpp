@@ -1,6 +1,6 @@
 #include "gpu.hpp"
 
-#include <ridge/core/device.hpp>
+#include <ridge/core/device_query.hpp>
 
 #include <dlfcn.h>
 #include <fmt/core.h>
@@ -37,24 +37,6 @@ class Driver {
 Status no_gpu(const std::string& why) {
   return Status::error(Code::no_device,
                        fmt::format("lab: --time needs an NVIDIA GPU, and {}; without --time none is needed", why));
-}
-
-// The words of a device's name, as "NVIDIA A100-SXM4-80GB" has them.
-std::vector<std::string> words_of(std::string_view name) {
-  std::vector<std::string> words(1);
-  for (const char c : name)
-    if (c != ' ' && c != '-') words.back() += c;
-    else if (!words.back().empty()) words.emplace_back();
-  return words;
-}
-
-bool has_words(const std::vector<std::string>& words, std::string_view model) {
-  for (std::size_t first = 0; first < words.size(); ++first) {  // "RTX 4090" is RTX4090
-    std::string joined;
-    for (std::size_t i = first; i < words.size() && joined.size() < model.size(); ++i) joined += words[i];
-    if (joined == model) return true;
-  }
-  return false;
 }
 
 // Folders that may hold nvcc, in the order in which they are looked at.
@@ -94,10 +76,8 @@ Result<Gpu> find_gpu() {
 }
 
 std::optional<std::string> model_of(const Gpu& gpu) {
-  const std::vector<std::string> words = words_of(gpu.name);
-  for (const DeviceInfo& model : device_models())
-    if (model.sms == gpu.sms && has_words(words, model.name)) return model.name;
-  return std::nullopt;
+  const DeviceInfo* const model = ridge::model_of_name(gpu.name, gpu.sms);
+  return model ? std::optional(model->name) : std::nullopt;
 }
 
 Result<fs::path> find_nvcc() {
