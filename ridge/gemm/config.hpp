@@ -60,7 +60,8 @@ struct Config {
   int raster_group = 8;     // rows of clusters in a rasterization group
   int line = 128;           // bytes of a step along k in either operand: a line of the swizzle; 64 for K-major only
   bool stream_k = false;    // persistent blocks share the last tiles' steps: stream_k.hpp
-  int promote = 0;          // steps after which sums are added to float32 outside the tensor cores; 0: never
+  int promote = 0;          // steps after which sums are added to float32 outside the tensor cores; 0: never. Also for
+                            // Family::mma_sync
   int k_groups = 1;         // for Family::tma_tile: groups of a block's warps, each with its own steps
   // For Family::thread_tile, Family::mma_sync and Family::wgmma (and `gated` for Family::naive):
   bool gated = false;    // two operands B and G: half of a tile's bn columns belong to A B, and the same ones to A G;

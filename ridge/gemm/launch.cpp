@@ -50,6 +50,8 @@ Status launch(const Arguments& args) {
             case f32: return launch_mma_tf32(args);
             case f16: return launch_mma_f16(args);
             case i8: return launch_mma_i8(args);
+            case f8e4m3:
+            case f8e5m2: return launch_mma_fp8(args);
             default: return launch_mma_bf16(args);
           }
         default: break;  // portable

@@ -26,6 +26,7 @@ template <class Backend> Status launch_i8(const Arguments&);
 Status launch_mma_f64(const Arguments&);
 Status launch_mma_tf32(const Arguments&);
 Status launch_mma_i8(const Arguments&);
+Status launch_mma_fp8(const Arguments&);
 Status launch_mma_f16(const Arguments&);
 Status launch_mma_bf16(const Arguments&);
 Status launch_wgmma_f16(const Arguments&);

@@ -358,6 +358,12 @@ TEST(GemmPlan, OtherTypesTakeHoppersTensorCoresWhereTheyAreAskedFor) {
   EXPECT_TRUE(of(f32, GemmMath::tf32, GemmLayout::tn, "A100").starts_with("tf32_mma"));
   EXPECT_EQ(of(i8, GemmMath::exact, GemmLayout::nt, "A100"), "i8_mma");
   EXPECT_EQ(of(i8, GemmMath::exact, GemmLayout::nn, "A100"), "dp4a");  // bytes are not transposed
+  // 8-bit floats by mma.sync from Ada on, also on later GPUs without Hopper's own instructions.
+  for (const char* device : {"L4", "L40S", "RTX4090", "RTX5090", "B200"})
+    for (const DType dtype : {f8e4m3, f8e5m2})
+      EXPECT_TRUE(of(dtype, GemmMath::exact, GemmLayout::nt, device).starts_with("fp8_mma")) << device;
+  EXPECT_EQ(of(f8e4m3, GemmMath::exact, GemmLayout::nt, "A10"), "thread_8x8");
+  EXPECT_EQ(of(f8e4m3, GemmMath::exact, GemmLayout::nn, "L40S"), "thread_8x8");  // bytes are not transposed
   // Where there are no tensor cores, in float32.
   EXPECT_TRUE(of(f32, GemmMath::tf32, GemmLayout::nt, "V100").starts_with("double"));
   EXPECT_TRUE(of(f32, GemmMath::tf32x3, GemmLayout::nt, "A100").starts_with("async"));

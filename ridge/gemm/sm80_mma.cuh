@@ -1,5 +1,5 @@
-// GEMM on tensor cores fed from registers (mma.sync), from Ampere on: f64, f16, bf16, float32 as TF32, and signed bytes
-// along k.
+// GEMM on tensor cores fed from registers (mma.sync), from Ampere on: f64, f16, bf16, float32 as TF32, signed bytes
+// along k, and from Ada on 8-bit floats along k.
 //
 // Asynchronous copies bring operands to shared memory in their own layout, some steps ahead; a warp reads fragments,
 // and keeps a tile of D in registers. With Config::gated half of its columns belong to A B, and half, the same ones, to
@@ -70,7 +70,10 @@ template <class Policy, class T, Major MA, Major MB> class WarpTile {
 #pragma unroll
       for (int j = 0; j < 2 * N; ++j)
 #pragma unroll
-        for (int s = 0; s < 4; ++s) sums_[i][j][s] = Sum(0);
+        for (int s = 0; s < 4; ++s) {
+          sums_[i][j][s] = Sum(0);
+          if constexpr (c.promote > 0) promoted_[i][j][s] = Sum(0);
+        }
   }
 
   // Reads the fragments of one part of a step from tiles at these addresses. Parts alternate between two register sets.
@@ -87,6 +90,26 @@ template <class Policy, class T, Major MA, Major MB> class WarpTile {
     for (int i = 0; i < M; ++i)
 #pragma unroll
       for (int j = 0; j < 2 * N; ++j) tile::sm80::multiply<T>(sums_[i][j], a_[part % 2][i], b_[part % 2][j / 2], j % 2);
+    if constexpr (c.promote > 0) {
+      if (part + 1 < K::parts || ++steps_ < c.promote) return;
+      promote();
+      steps_ = 0;
+    }
+  }
+  // With Config::promote: adds the latest sums to those that have left the tensor cores. After the last step, which may
+  // be any one, these are what finish() takes.
+  __device__ __forceinline__ void promote() {
+    if constexpr (c.promote > 0) {
+#pragma unroll
+      for (int i = 0; i < M; ++i)
+#pragma unroll
+        for (int j = 0; j < 2 * N; ++j)
+#pragma unroll
+          for (int s = 0; s < 4; ++s) {
+            promoted_[i][j][s] += sums_[i][j][s];
+            sums_[i][j][s] = 0;
+          }
+    }
   }
 
   // Prefetches to L2 what the epilogue will add to this warp's tile: 32 elements of a row at a time.
@@ -122,7 +145,8 @@ template <class Policy, class T, Major MA, Major MB> class WarpTile {
 #pragma unroll
           for (int s = 0; s < 4; s += 2) {
             const auto at = tile::sm80::sum_at(lane, s);
-            simt::store(mine + at.row * pitch + j * 8 + at.col, simt::vec<Sum, 2>{sums_[i][j][s], sums_[i][j][s + 1]});
+            const auto& sums = results()[i][j];
+            simt::store(mine + at.row * pitch + j * 8 + at.col, simt::vec<Sum, 2>{sums[s], sums[s + 1]});
           }
       }
       __syncwarp();
@@ -150,12 +174,20 @@ template <class Policy, class T, Major MA, Major MB> class WarpTile {
             shape.n};
   }
 
+  using Sums = Sum[M][2 * N][4];  // [fragment of rows][eight columns]
+  __device__ __forceinline__ const Sums& results() const {
+    if constexpr (c.promote > 0) return promoted_;
+    else return sums_;
+  }
+
   int row_, col_;  // in the block's tile
   // Where this lane reads in the tiles of A, and of B and G.
   typename K::TileA::Origin from_a_;
   typename K::TileB::Origin from_b_[K::tiles_b];
   tile::sm80::Register<T> a_[2][M][K::registers], b_[2][N][K::registers];
-  Sum sums_[M][2 * N][4];  // [fragment of rows][eight columns]
+  Sums sums_;
+  std::conditional_t<(c.promote > 0), Sums, char> promoted_;
+  int steps_ = 0;  // since the latest promotion
 };
 
 // Computes one tile of one product, with all threads of the block.
@@ -188,6 +220,7 @@ __device__ __forceinline__ void compute_mma_tile(const Operand<T>& a, const Oper
         product.read(at, at + K::TileA::bytes, part);
       },
       [&](int part) { product.multiply(part); });
+  product.promote();
   __syncthreads();  // the last tiles have been read; the epilogue reuses their memory
   product.finish(shared, batch, place, shape, epilogue);
   __syncthreads();  // and the next product reuses the epilogue's
@@ -196,12 +229,12 @@ __device__ __forceinline__ void compute_mma_tile(const Operand<T>& a, const Oper
 // epilogue(A B), or epilogue(A B, A G)               a: [m, k]  b, gate: [n, k]
 // With Config::grouped, for each group g of a's rows: epilogue(A_g B_g), b: [groups, n, k], offsets: [groups + 1], as
 // gemm_grouped; else offsets are unused. Slices as in gemm_thread_tile.
-// Preconditions: cc 80 or later; k < 2^31 - bk; gridDim.x is the number of tiles; a and b are contiguous along MA and
+// Preconditions: cc 80 or later, 89 for 8-bit floats; k < 2^31 - bk; gridDim.x is the number of tiles; a and b are contiguous along MA and
 // MB, and with Loads::vectors every row of them is 16-byte aligned.
 template <class Policy, class T, Major MA, Major MB, class Epilogue>
 __global__ void __launch_bounds__(mma_threads(Policy::config), Policy::config.blocks_per_sm)
     gemm_mma_sync(Operand<T> a, OperandB<Policy, T> b, const std::int32_t* offsets, Shape shape, Epilogue epilogue) {
-  if constexpr (tile::sm80::available) {
+  if constexpr (tile::sm80::multiplies<T>) {
     constexpr Config c = Policy::config;
     if constexpr (c.grouped) {
       static_assert(MA == Major::k, "a group's first row would have to start on what an access needs");

@@ -1,5 +1,5 @@
-// Tensor cores fed from registers (mma.sync), from Ampere on: f64, f16, bf16, float32 as TF32, and signed bytes along
-// k.
+// Tensor cores fed from registers (mma.sync), from Ampere on: f64, f16, bf16, float32 as TF32, signed bytes along k, and
+// from Ada on 8-bit floats along k.
 #pragma once
 #include <ridge/gemm/block_per_tile.hpp>
 
@@ -44,14 +44,22 @@ inline std::string fits(const Variant& row, const GemmProblem& p, const DeviceIn
   const Config& c = row.config;
   if (std::string why = refuse_row(row, p); !why.empty()) return why;
   if (std::string why = refuse_before_ampere(device); !why.empty()) return why;
+  if ((p.dtype == f8e4m3 || p.dtype == f8e5m2) && device.cc < 89)
+    return "tensor cores of 8-bit floats are of compute capability 8.9 and later";
   if (std::string why = refuse_launch(c, p, mma_smem_bytes(c, p.dtype), device); !why.empty()) return why;
   return refuse_operands(c, p, mma_reads_along_k(p.dtype));
 }
 
 // ---- footprint and model
 
-// Share of Hopper's rates that mma.sync reaches instead of wgmma: 16-bit types and TF32, and signed bytes.
+// Share of Hopper's rates that mma.sync reaches instead of wgmma: 16-bit types and TF32, and signed bytes (8-bit floats
+// are taken to be as these). The rates of 10.0 are those of instructions with twice wgmma's; GeForce's are mma.sync's.
 inline constexpr double hopper_share = 0.45, hopper_share_of_bytes = 0.24;
+inline double share_of_mma(DType dtype, const DeviceInfo& device) {
+  if (dtype == f64 || (device.cc != 90 && device.cc != 100)) return 1;
+  const double share = size_of(dtype) == 1 ? hopper_share_of_bytes : hopper_share;
+  return device.cc == 90 ? share : share / 2;
+}
 // Clocks of a scheduler for a warp's 32 elements as TF32: rounding them; and reading them one by one, from swizzled
 // tiles where they do not lie along k, or from rows that keep their offsets. Of the last, an H200 with copies by edges.
 inline constexpr double round_clocks = 4, single_read_clocks = 32, piece_read_clocks = 32;
@@ -74,9 +82,7 @@ inline double finish_clocks(const GemmProblem& p) {
 inline Step step_of(const Config& c, const GemmProblem& p, const DeviceInfo& device, double resident) {
   const DType dtype = p.dtype;
   const double warps = mma_threads(c) / 32.0, bytes = c.bk * static_cast<double>(size_of(dtype));
-  const double share = efficiency * (device.cc != 90 || dtype == f64 ? 1
-                                     : dtype == i8                   ? hopper_share_of_bytes
-                                                                     : hopper_share);
+  const double share = efficiency * share_of_mma(dtype, device);
   const double multiply = static_cast<double>(c.bm) * c.bn * c.bk / (tensor_products_per_clock(dtype, device) * share);
   // Shared memory moves 128 bytes a clock: the warps' reads and the copies.
   const bool pieces = c.loads == Loads::pieces;
@@ -97,6 +103,7 @@ inline Step step_of(const Config& c, const GemmProblem& p, const DeviceInfo& dev
                        {shared, "shared memory"},
                        {issue, "copies"},
                        {rounding, "rounding to TF32"}});
+  if (c.promote > 0) step.clocks += static_cast<double>(c.bm) * c.bn / (32 * schedulers) / c.promote;
   step.clocks += barrier_clocks / resident;
   // Shifted operands are read only one step ahead, and a block has nothing to do meanwhile.
   if (shifts) step.clocks = std::max(step.clocks, shifted_clocks * (c.bm + c.bn) / 128);

@@ -152,6 +152,13 @@ TEST(GemmByMma, SignedBytesAlongK) {
   check<row_named("i8_mma"), std::int8_t, k, k>(130, 137, 450);
   check<row_named("i8_mma_64x64"), std::int8_t, k, k>(65, 30, 17);
 }
+// Steps of which the last is promoted alone, with the one before it, or not at all.
+TEST(GemmByMma, EightBitFloatsAlongK) {
+  for (const int of_k : {17, 64, 128, 190, 450}) {
+    check<row_named("fp8_mma"), float8_e4m3, k, k>(130, 137, of_k);
+    check<row_named("fp8_mma_64x64"), float8_e5m2, k, k>(65, 30, of_k);
+  }
+}
 
 // Rows of several blocks and rounds, and one past them; columns of several parts, of less than one, and odd ones.
 template <int I, class T> void check_stream(int m, int n, int of_k, int blocks) {

@@ -12,6 +12,13 @@ inline constexpr bool available = true;
 inline constexpr bool available = false;
 #endif
 
+// Whether there are products of 8-bit floats, from Ada on (compute capability 8.9).
+#if (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890) || !RIDGE_SIMT_ON_CUDA
+inline constexpr bool has_fp8 = true;
+#else
+inline constexpr bool has_fp8 = false;
+#endif
+
 // Whether float64 has mma shapes 16 x 8 x 4 and 16 x 8 x 8; before Hopper it has 8 x 8 x 4 alone.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 inline constexpr bool has_large_f64 = true;

@@ -5,6 +5,15 @@
 #include <ridge/tile/sm80/arch.cuh>
 #include <ridge/tile/sm80/fragment.hpp>
 
+namespace ridge::tile::sm80 {
+
+template <class T> inline constexpr bool is_fp8 = std::is_same_v<T, float8_e4m3> || std::is_same_v<T, float8_e5m2>;
+
+// Whether multiply<T>() is there, of the types that it takes. A kernel puts its body behind this.
+template <class T> inline constexpr bool multiplies = is_fp8<T> ? has_fp8 : available;
+
+}  // namespace ridge::tile::sm80
+
 #if !RIDGE_SIMT_ON_CUDA
 #include <ridge/tile/sm80/cpu/mma.hpp>
 #else
@@ -50,10 +59,11 @@ __device__ __forceinline__ unsigned transpose_matrix(unsigned pair) {
   return transposed;
 }
 
-// sums += a b, 16 x 8, by the columns 8 half to 8 half + 7 of b's fragment; half is 0 or 1. float: as TF32.
+// sums += a b, 16 x 8, by the columns 8 half to 8 half + 7 of b's fragment; half is 0 or 1. float: as TF32. Of 8-bit
+// floats the tensor cores keep fewer bits of a sum than float32 has: a long one leaves them now and then.
 template <class T>
 __device__ __forceinline__ void multiply(float (&sums)[4], const unsigned (&a)[4], const unsigned (&b)[4], int half) {
-  static_assert(std::is_same_v<T, ridge::half> || std::is_same_v<T, bfloat16> || std::is_same_v<T, float>);
+  static_assert(std::is_same_v<T, ridge::half> || std::is_same_v<T, bfloat16> || std::is_same_v<T, float> || is_fp8<T>);
   if constexpr (std::is_same_v<T, ridge::half>)
     asm volatile(
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
@@ -63,6 +73,18 @@ __device__ __forceinline__ void multiply(float (&sums)[4], const unsigned (&a)[4
   else if constexpr (std::is_same_v<T, float>)
     asm volatile(
         "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[half]), "r"(b[half + 2]));
+  else if constexpr (std::is_same_v<T, float8_e4m3>)
+    asm volatile(
+        "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[half]), "r"(b[half + 2]));
+  else if constexpr (std::is_same_v<T, float8_e5m2>)
+    asm volatile(
+        "mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
         "{%0, %1, %2, %3};"
         : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[half]), "r"(b[half + 2]));
