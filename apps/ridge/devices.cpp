@@ -1,15 +1,20 @@
-// ridge devices: what is here, and the models that plans can be made for.
+// ridge devices: what is here, the models that plans can be made for, and which rows of the tables they get.
 #include "commands.hpp"
 #include "json.hpp"
 #include "table.hpp"
 #include "terminal.hpp"
 
+#include <ridge/check/reach.hpp>
 #include <ridge/core/device.hpp>
 
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <future>
+#include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 namespace ridge::cli {
@@ -93,14 +98,102 @@ Result<int> show(bool json) {
   return exit_done;
 }
 
+// ---- rows ----------------------------------------------------------------------------------------------------------
+
+// Where the instructions of a row are.
+enum class Needs { nothing, ampere, ada, hopper, unknown };  // unknown: no case tells
+constexpr std::string_view needs_names[] = {"any GPU", "8.0 on", "8.9 on", "9.0 alone"};
+
+Needs needs_of(const check::Reach& row) {
+  const auto fits = [&](int cc) {
+    return row
+        .fits[static_cast<std::size_t>(std::ranges::find(check::architectures, cc) - check::architectures.begin())];
+  };
+  return fits(75)   ? Needs::nothing
+         : fits(80) ? Needs::ampere
+         : fits(89) ? Needs::ada
+         : fits(90) ? Needs::hopper
+                    : Needs::unknown;
+}
+
+// What the operators of a family have; some of them share rows.
+struct FamilyRows {
+  std::vector<std::pair<std::string, Needs>> rows;  // in the table's order
+  std::map<std::string, std::set<std::string>> on;  // rows by model
+};
+
+std::vector<std::string_view> models_of_rows() { return {"T4", "A100", "A10", "L40S", "H200", "B200", "RTX5090"}; }
+
+FamilyRows rows_of_family(std::string_view family) {
+  FamilyRows result;
+  for (const check::CaseBook* book : check::case_books()) {
+    if ((*find_op(book->op))->family != family) continue;
+    for (const check::Reach& reach : check::reach_of(*book)) {
+      const Needs needs = needs_of(reach);
+      const auto known = std::ranges::find(result.rows, reach.row, [](const auto& row) { return row.first; });
+      if (known == result.rows.end()) result.rows.emplace_back(reach.row, needs);
+      else known->second = std::min(known->second, needs);
+    }
+    for (const std::string_view model : models_of_rows())
+      for (std::string& row : check::rows_on(*book, *device_model(model)))
+        result.on[std::string(model)].insert(std::move(row));
+  }
+  return result;
+}
+
+std::vector<std::string_view> families() {
+  std::vector<std::string_view> names;
+  for (const OpInfo* op : ops())
+    if (std::ranges::find(names, op->family) == names.end()) names.push_back(op->family);
+  return names;
+}
+
+// For each family how many rows need what, and how many fit on a model of each architecture; then the names of those that
+// do not run on any GPU.
+Result<int> show_rows() {
+  std::map<std::string_view, std::future<FamilyRows>> under_way;  // thousands of plans each
+  for (const std::string_view family : families())
+    under_way[family] = std::async(std::launch::async, rows_of_family, family);
+  std::map<std::string_view, FamilyRows> all;
+  for (auto& [family, rows] : under_way) all[family] = rows.get();
+  std::vector<Column> columns{{"family"}, {"rows", Align::right}};
+  for (const std::string_view name : needs_names) columns.push_back({std::string(name), Align::right});
+  for (const std::string_view model : models_of_rows()) columns.push_back({std::string(model), Align::right});
+  Table counts(columns, "");
+  for (const std::string_view family : families()) {
+    const FamilyRows& of = all[family];
+    std::vector<std::string> cells{std::string(family), std::to_string(of.rows.size())};
+    for (int needs = 0; needs < static_cast<int>(std::size(needs_names)); ++needs)
+      cells.push_back(std::to_string(
+          std::ranges::count(of.rows, static_cast<Needs>(needs), [](const auto& row) { return row.second; })));
+    for (const std::string_view model : models_of_rows())
+      cells.push_back(std::to_string(of.on.at(std::string(model)).size()));
+    counts.add(std::move(cells));
+  }
+  counts.print();
+  for (const Needs needs : {Needs::ampere, Needs::ada, Needs::hopper}) {
+    fmt::print("\n{}\n", needs_names[static_cast<int>(needs)]);
+    for (const std::string_view family : families()) {
+      std::string names;
+      for (const auto& [row, of] : all[family].rows)
+        if (of == needs) names += " " + row;
+      if (!names.empty()) fmt::print("  {}:{}\n", family, names);
+    }
+  }
+  return exit_done;
+}
+
 }  // namespace
 
 void add_devices(CLI::App& app, Action& action) {
   auto json = std::make_shared<bool>(false);
   CLI::App* command =
       app.add_subcommand("devices", "What is here: the CPU runtime, GPUs; and the models known by name");
-  command->add_flag("--json", *json, "Print JSON");
-  command->callback([json, &action] { action = [json] { return show(*json); }; });
+  auto rows = std::make_shared<bool>(false);
+  auto* as_json = command->add_flag("--json", *json, "Print JSON");
+  command->add_flag("--rows", *rows, "Print which rows of the tables each of NVIDIA's architectures gets")
+      ->excludes(as_json);
+  command->callback([json, rows, &action] { action = [json, rows] { return *rows ? show_rows() : show(*json); }; });
 }
 
 }  // namespace ridge::cli

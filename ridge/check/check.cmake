@@ -28,10 +28,10 @@ if(RIDGE_TESTS)
   set_tests_properties(sweep.gpu PROPERTIES LABELS gpu SKIP_REGULAR_EXPRESSION "skipped: no GPU")
 endif()
 
-# For every operator by name: refused options, independence of the locale, sizes that no memory has, and sizes of 0; and
+# For every operator by name: plans on every device model, refused options, independence of the locale, sizes that no memory has, and sizes of 0; and
 # the parts of `ridge fuzz`, which tries random cases.
 if(RIDGE_TESTS)
-  foreach(test options locale extremes zero_sizes fuzz)
+  foreach(test devices options locale extremes zero_sizes fuzz)
     add_executable(${test}_test ${CMAKE_CURRENT_LIST_DIR}/${test}_test.cpp)
     ridge_test_options(${test}_test)
     target_link_libraries(${test}_test PRIVATE ridge_check ridge GTest::gtest_main)
