@@ -13,15 +13,12 @@ elseif(RIDGE_CUDA)
 endif()
 
 if(RIDGE_HAS_CUDA)
-  # sm_80 for Ampere and what follows it, sm_90a for Hopper's own instructions. -real: machine code, no PTX to compile.
+  # Machine code for every architecture from Turing on, and PTX of 10.0 for those between and to come. A GPU of one's own
+  # asks for less: CMAKE_CUDA_ARCHITECTURES=90a-real, or native. docs/architectures.md says what each of them gets.
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real)
+    set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90a-real 100 120-real)
   endif()
-  # Of "90", or of what "native" is on a Hopper, the compiler leaves out what Hopper alone has: plans must not choose it.
-  set(RIDGE_HAS_SM90A 0)
-  if(";${CMAKE_CUDA_ARCHITECTURES};" MATCHES ";90a(;|-)")
-    set(RIDGE_HAS_SM90A 1)
-  else()
+  if(NOT ";${CMAKE_CUDA_ARCHITECTURES};" MATCHES ";90a(;|-)")
     message(STATUS "Ridge: no 90a among ${CMAKE_CUDA_ARCHITECTURES}; Hopper gets Ampere's kernels")
   endif()
   enable_language(CUDA)
@@ -31,4 +28,9 @@ if(RIDGE_HAS_CUDA)
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
   find_package(CUDAToolkit REQUIRED)
+  # The library is many kernels for many architectures.
+  set(RIDGE_CUDA_COMPRESSION)
+  if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+    set(RIDGE_CUDA_COMPRESSION --compress-mode=size)
+  endif()
 endif()
