@@ -10,7 +10,8 @@ if(RIDGE_TESTS)
   add_executable(capi_test ${capi}/test/allocations.cpp ${capi}/test/capi_test.cpp
     ${capi}/test/softmax_test.cpp)
   target_compile_definitions(capi_test PRIVATE RIDGE_VERSION="${PROJECT_VERSION}"
-                                             RIDGE_HAS_CUDA=$<BOOL:${RIDGE_HAS_CUDA}>)
+                                             RIDGE_HAS_CUDA=$<BOOL:${RIDGE_HAS_CUDA}>
+                                             RIDGE_HAS_HIP=$<BOOL:${RIDGE_HAS_HIP}>)
   target_link_libraries(capi_test PRIVATE ridge GTest::gtest_main nlohmann_json::nlohmann_json Threads::Threads)
   add_test(NAME capi COMMAND capi_test --gtest_filter=-CapiOnGpu.*)
   add_test(NAME capi.gpu COMMAND capi_test --gtest_filter=CapiOnGpu.*)

@@ -22,13 +22,20 @@ std::optional<DType> ridge_type(DLDataType type) {
 
 static std::string of(std::string_view tensor, const char* field) { return std::string(tensor) + "." + field; }
 
+bool is_gpu(int device_type) {
+#if RIDGE_HAS_HIP
+  if (device_type == kDLROCM) return true;
+#endif
+  return device_type == kDLCUDA;
+}
+
 Result<Place> place_of(std::string_view op, std::string_view tensor, DLDevice device) {
-  const bool gpu = device.device_type == kDLCUDA || device.device_type == kDLCUDAManaged;
-  if (gpu && device.device_id < 0)
+  const bool gpu = is_gpu(device.device_type);
+  if ((gpu || device.device_type == kDLCUDAManaged) && device.device_id < 0)
     return Status::invalid(op, of(tensor, "device.device_id"), std::to_string(device.device_id), "0 or more");
+  if (gpu) return Place{{DeviceKind::cuda, device.device_id}};
   switch (static_cast<int>(device.device_type)) {
     case kDLCPU: return Place{{DeviceKind::cpu, 0}};
-    case kDLCUDA: return Place{{DeviceKind::cuda, device.device_id}};
     case kDLCUDAHost: return Place{{DeviceKind::cpu, 0}, true};
     case kDLCUDAManaged: return Place{{DeviceKind::cuda, device.device_id}, true};
     default: break;

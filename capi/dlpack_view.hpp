@@ -27,6 +27,9 @@ std::optional<Reach> reach_of(const Layout&, std::int64_t element_bytes);
 // The address of the first element; nothing where an element would be beyond an end of the address space.
 std::optional<std::uintptr_t> address_of(const DLTensor&, const Reach&);
 
+// Whether a tensor is on a GPU of this build: DLPack has a kind of device for NVIDIA's, and one for AMD's.
+bool is_gpu(int device_type);
+
 // Refusals name the tensor: "softmax: x.dtype is ...".
 Result<Place> place_of(std::string_view op, std::string_view tensor, DLDevice);
 

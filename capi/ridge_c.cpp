@@ -364,9 +364,9 @@ const char* ridge_plan_explain_json(const ridge_plan* plan) {
 // ---- runs: from here on nothing is allocated unless something is wrong ---------------------------------------------
 
 static bool is_on(DLDevice given, Device device) {
+  if (is_gpu(given.device_type)) return device.kind == DeviceKind::cuda && device.index == given.device_id;
   switch (static_cast<int>(given.device_type)) {
     case kDLCPU: return device.kind == DeviceKind::cpu;
-    case kDLCUDA: return device.kind == DeviceKind::cuda && device.index == given.device_id;
     case kDLCUDAHost:
     case kDLCUDAManaged: return true;
     default: return false;

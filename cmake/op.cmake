@@ -10,7 +10,7 @@ endfunction()
 
 # ridge_operator(SOURCES plan.cpp op.cpp KERNELS x.cu [CUDA_KERNELS sm90_x.cu] [PEERS peers.cu] [TESTS plan_test.cpp])
 # puts the folder of the calling op.cmake into the library, the command line and the tests:
-#   SOURCES  host code of libridge                KERNELS  compiled by g++ for the CPU, and by nvcc where there is one
+#   SOURCES  host code of libridge                KERNELS  compiled by g++ for the CPU, and by nvcc or hipcc where there is one
 #   NEEDS    operators whose plans it runs: a build of some operators has them too
 #   CUDA_KERNELS  compiled by nvcc alone: instructions of one architecture, which the CPU runtime does not have
 #   bench.cpp (found) registers the case book     PEERS    other people's kernels to measure beside; CUDA only
@@ -29,7 +29,7 @@ function(ridge_operator)
   set(ridge_operators ${ridge_operators} PARENT_SCOPE)
   set(ridge_needed ${ridge_needed} ${arg_NEEDS} PARENT_SCOPE)
   ridge_cpu_kernels(ridge ${arg_KERNELS})
-  set_property(GLOBAL APPEND PROPERTY RIDGE_CUDA_KERNELS ${arg_KERNELS})
+  set_property(GLOBAL APPEND PROPERTY RIDGE_KERNELS ${arg_KERNELS})
   set_property(GLOBAL APPEND PROPERTY RIDGE_CUDA_ONLY_KERNELS ${arg_CUDA_KERNELS})
   if(arg_PEERS)
     set_property(GLOBAL APPEND PROPERTY RIDGE_CUDA_PEERS ${arg_PEERS})

@@ -46,7 +46,7 @@ target_compile_options(ridge_trace INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${trace_
 target_link_options(ridge_trace PRIVATE -Wl,-z,nodelete)
 
 # The operators' kernels once more. As long to compile as the others, so they wait until somebody asks.
-get_property(kernels GLOBAL PROPERTY RIDGE_CUDA_KERNELS)
+get_property(kernels GLOBAL PROPERTY RIDGE_KERNELS)
 add_library(ridge_traced_kernels OBJECT EXCLUDE_FROM_ALL ${kernels})
 target_include_directories(ridge_traced_kernels PRIVATE ${PROJECT_SOURCE_DIR})
 target_compile_options(ridge_traced_kernels PRIVATE ${trace_flags})

@@ -406,6 +406,7 @@ std::vector<Wrong> wrong_requests() {
        invalid,
        "capi_probe: y.data is at an address from which elements lie beyond the address space; it must be such that "
        "elements lie in memory, byte_offset and strides counted"},
+#if !RIDGE_HAS_HIP
       {"Rocm",
        [](Request& r) {
          r.y.device = {kDLROCM, 0};
@@ -413,6 +414,7 @@ std::vector<Wrong> wrong_requests() {
        invalid,
        "capi_probe: y.device.device_type is 10; it must be kDLCPU (1), kDLCUDA (2), kDLCUDAHost (3) or "
        "kDLCUDAManaged (13)"},
+#endif
       {"NegativeGpu",
        [](Request& r) {
          r.y.device = {kDLCUDA, -1};

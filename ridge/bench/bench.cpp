@@ -13,10 +13,6 @@
 #include <random>
 #include <span>
 
-#ifndef RIDGE_HAS_CUDA
-#define RIDGE_HAS_CUDA 0
-#endif
-
 namespace ridge::bench {
 
 namespace {
@@ -28,8 +24,7 @@ std::deque<Peer>& all_peers() {
 
 Result<std::unique_ptr<tuning::Clock>> make_clock(const DeviceInfo& device) {
   if (device.is_cpu()) return tuning::make_cpu_clock();
-  if constexpr (RIDGE_HAS_CUDA) return tuning::make_gpu_clock(device);
-  return Status::error(Code::no_device, "this build of Ridge has no CUDA");
+  return tuning::make_gpu_clock(device);
 }
 
 Timing summarise(std::vector<double> us) {

@@ -79,7 +79,7 @@ Result<Calibration> measure_ceilings(const DeviceInfo& device) {
   if (device.is_cpu())
     return Status::invalid("calibrate", "device", "the CPU runtime", "a GPU: the CPU runtime has no roof to measure");
   if constexpr (RIDGE_HAS_CUDA) return measure_gpu(device);
-  return Status::error(Code::no_device, "this build of Ridge has no CUDA");
+  return Status::error(Code::no_device, "this build of Ridge has no CUDA, whose GPUs alone are calibrated");
 }
 
 }  // namespace ridge::bench

@@ -118,7 +118,7 @@ Result<Latencies> measure_latencies(const DeviceInfo& device) {
   if (device.is_cpu())
     return Status::invalid("calibrate", "device", "the CPU runtime", "a GPU: the CPU runtime has no memory of its own");
   if constexpr (RIDGE_HAS_CUDA) return chase(device);
-  return Status::error(Code::no_device, "this build of Ridge has no CUDA");
+  return Status::error(Code::no_device, "this build of Ridge has no CUDA, whose GPUs alone are calibrated");
 }
 
 }  // namespace ridge::bench

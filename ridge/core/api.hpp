@@ -1,5 +1,6 @@
 // RIDGE_API marks what libridge exports; everything else in the shared library is hidden.
 #pragma once
+#include <ridge/core/vendor/compiler.hpp>
 
 #if defined(RIDGE_STATIC) || defined(_WIN32)
 #define RIDGE_API
@@ -8,7 +9,7 @@
 #endif
 
 // RIDGE_HD: callable from host code and from kernels, under every compiler.
-#if defined(__CUDACC__) || defined(__HIPCC__)
+#if RIDGE_GPU_COMPILER
 #define RIDGE_HD __host__ __device__
 #else
 #define RIDGE_HD

@@ -1,5 +1,6 @@
 // Tags of the compilers that a kernel's launch comes from. Every operator's .cu file is compiled once for the CPU
-// runtime and, where there is nvcc, once for CUDA; each compilation defines launch<Backend>() for its own tag.
+// runtime and, where there is a GPU's compiler, once for that GPU; each compilation defines launch<Backend>() for its
+// own tag.
 #pragma once
 
 namespace ridge::simt {
@@ -7,5 +8,8 @@ namespace ridge::simt {
 struct Cpu {};
 struct Cuda {};
 struct Hip {};
+struct Musa {};
+struct Maca {};
+struct Iluvatar {};
 
 }  // namespace ridge::simt

@@ -58,7 +58,7 @@ struct half {
 
   half() = default;
   RIDGE_HD constexpr explicit half(float value) : bits{} {
-#if defined(__CUDA_ARCH__)
+#if RIDGE_CUDA_ARCH
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
 #elif defined(__HIP_DEVICE_COMPILE__)
     bits = __builtin_bit_cast(std::uint16_t, static_cast<_Float16>(value));
@@ -67,7 +67,7 @@ struct half {
 #endif
   }
   RIDGE_HD constexpr operator float() const {
-#if defined(__CUDA_ARCH__)
+#if RIDGE_CUDA_ARCH
     float value;
     asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
     return value;
@@ -84,7 +84,7 @@ struct bfloat16 {
 
   bfloat16() = default;
   RIDGE_HD constexpr explicit bfloat16(float value) : bits{} {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if RIDGE_CUDA_ARCH >= 800
     asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
 #else
     bits = detail::bfloat16_bits(value);

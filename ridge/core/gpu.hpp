@@ -1,5 +1,5 @@
-// The functions of a GPU's runtime that core calls. gpu_cuda.cpp defines them where Ridge is built with CUDA,
-// gpu_none.cpp elsewhere; no other file of core knows which.
+// The functions of a GPU's runtime that core calls. gpu_runtime.cpp defines them where Ridge is built for a GPU, in the
+// words of its vendor (vendor/vendor.hpp); gpu_none.cpp elsewhere.
 #pragma once
 #include <ridge/core/device.hpp>
 #include <ridge/core/memory.hpp>
@@ -10,7 +10,8 @@ int count();
 Result<DeviceInfo> query(int index);
 Result<void*> allocate(int index, std::size_t bytes);
 void release(int index, void* data);
-// Allocates from the stream's memory pool: ordered with the stream's work, and legal under graph capture.
+// Allocates from the stream's memory pool: ordered with the stream's work, and legal under graph capture. Where the
+// driver has no such pool, from one of Ridge's own, which says so once and refuses captures.
 Result<void*> allocate_on(int index, std::size_t bytes, Stream);
 void release_on(int index, void* data, Stream);
 Status copy(void* to, const void* from, std::size_t bytes);
@@ -33,7 +34,7 @@ class Guard {
   int former_ = -1;  // -1: nothing to restore
 };
 
-// For its lifetime, other CUDA calls of this thread do not invalidate the capture of another stream.
+// For its lifetime, other calls of this thread do not invalidate the capture of another stream.
 class BesideCaptures {
  public:
   BesideCaptures();

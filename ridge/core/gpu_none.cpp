@@ -1,10 +1,10 @@
-// A build without CUDA: there is never a GPU, and every request says so.
+// A build for the CPU alone: there is never a GPU, and every request says so.
 #include <ridge/core/gpu.hpp>
 
 namespace ridge::gpu {
 
 static Status none() {
-  return Status::error(Code::no_device, "a GPU was asked for, and this build of Ridge has no CUDA; use device cpu");
+  return Status::error(Code::no_device, "a GPU was asked for, and this build of Ridge has none; use device cpu");
 }
 
 int count() { return 0; }

@@ -1,25 +1,36 @@
 // on_backend: selects the compiled form of the kernels for a device. For plans only: kernels are the same text whether
-// the build has CUDA or not, so that a compiler's cache serves both builds.
+// the build has a GPU's compiler or not, so that a compiler's cache serves both builds.
 #pragma once
 #include <ridge/core/backend.hpp>
 #include <ridge/core/gpu.hpp>
 #include <ridge/core/status.hpp>
 #include <ridge/core/tensor.hpp>
 
-#ifndef RIDGE_HAS_CUDA
-#define RIDGE_HAS_CUDA 0
-#endif
-
 namespace ridge {
 
-// Calls f(simt::Cpu{}) or f(simt::Cuda{}) with the device made current.
+// The tag of this build's GPU; Cpu: it has none.
+#if RIDGE_HAS_CUDA
+using GpuBackend = simt::Cuda;
+#elif RIDGE_HAS_HIP
+using GpuBackend = simt::Hip;
+#elif RIDGE_HAS_MUSA
+using GpuBackend = simt::Musa;
+#elif RIDGE_HAS_MACA
+using GpuBackend = simt::Maca;
+#elif RIDGE_HAS_ILUVATAR
+using GpuBackend = simt::Iluvatar;
+#else
+using GpuBackend = simt::Cpu;
+#endif
+
+// Calls f(simt::Cpu{}), or f() with the tag of the GPU and the device made current.
 template <class F> Status on_backend(Device device, F&& f) {
   if (device.kind == DeviceKind::cpu) return f(simt::Cpu{});
-  if constexpr (RIDGE_HAS_CUDA) {
+  if constexpr (!std::is_same_v<GpuBackend, simt::Cpu>) {
     gpu::Guard current(device);
-    return f(simt::Cuda{});
+    return f(GpuBackend{});
   } else {
-    return Status::error(Code::no_device, "a GPU was asked for, and this build of Ridge has no CUDA; use device cpu");
+    return Status::error(Code::no_device, "a GPU was asked for, and this build of Ridge has none; use device cpu");
   }
 }
 

@@ -57,7 +57,7 @@ struct RowOffsets {
   RIDGE_HD std::int64_t operator()(std::int64_t row) const {
     if (rank <= 1) return row * stride[0];  // most rows: no division
     std::int64_t offset = 0;
-#ifdef __CUDACC__
+#if RIDGE_GPU_COMPILER
 #pragma unroll 1  // nvcc would repeat the division, for up to 100 KB of a kernel's code
 #endif
     for (int axis = rank - 1; axis >= 0; --axis) {

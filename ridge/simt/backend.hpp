@@ -1,43 +1,32 @@
 // Detects the compiler of this translation unit, and so where its kernels run.
 #pragma once
-#include <ridge/core/backend.hpp>  // the tags Cpu, Cuda and Hip
+#include <ridge/core/backend.hpp>  // the tags Cpu, Cuda, Hip, ...
+#include <ridge/core/vendor/compiler.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
 
-// RIDGE_SIMT_SPACE is an inline namespace. libridge holds the same template twice, compiled by g++ and by nvcc with
-// different bodies; the namespace keeps their symbols apart.
-#if defined(__HIPCC__)
-#include <hip/hip_runtime.h>
-#define RIDGE_SIMT_ON_HIP 1
+// RIDGE_SIMT_SPACE is an inline namespace. libridge holds the same template twice, compiled by g++ and by a GPU's
+// compiler with different bodies; the namespace keeps their symbols apart.
+#if RIDGE_GPU_COMPILER
+#include <ridge/core/vendor/vendor.hpp>
+#define RIDGE_SIMT_SPACE on_gpu
+#define RIDGE_SIMT_ON_CPU 0
+#define RIDGE_SIMT_ON_CUDA RIDGE_VENDOR_IS_NVIDIA  // PTX and NVIDIA's intrinsics are there
 #ifndef __grid_constant__
-#define __grid_constant__  // HIP reads a kernel's arguments from constant memory as it is
+#define __grid_constant__  // for compilers that read a kernel's arguments from constant memory as it is
 #endif
-#define RIDGE_SIMT_SPACE on_hip
-#elif defined(__CUDACC__)
-#include <cuda_runtime.h>
-#define RIDGE_SIMT_ON_CUDA 1
-#define RIDGE_SIMT_SPACE on_cuda
 #else
 #if defined(__HOST_DEFINES_H__) || defined(__VECTOR_TYPES_H__) || defined(HIP_INCLUDE_HIP_HIP_RUNTIME_H)
 #error \
     "ridge/simt: a GPU vendor's header came before simt.hpp in a CPU translation unit; it defines __shared__ as \
 nothing, so kernels would not share memory. Keep vendor headers out of units that g++ compiles."
 #endif
-#define RIDGE_SIMT_ON_CPU 1
 #define RIDGE_SIMT_SPACE on_cpu
-#endif
-
-#ifndef RIDGE_SIMT_ON_CPU
-#define RIDGE_SIMT_ON_CPU 0
-#endif
-#ifndef RIDGE_SIMT_ON_CUDA
+#define RIDGE_SIMT_ON_CPU 1
 #define RIDGE_SIMT_ON_CUDA 0
-#endif
-#ifndef RIDGE_SIMT_ON_HIP
-#define RIDGE_SIMT_ON_HIP 0
 #endif
 
 // Unrolls the loop that follows, in every compiler's spelling.
@@ -64,21 +53,13 @@ inline namespace RIDGE_SIMT_SPACE {
 using Backend = Cpu;
 inline constexpr int native_warp = 32;
 using lane_mask = std::uint64_t;  // lanes of a warp, and result of a ballot; 64 lanes are possible at run time
-#elif RIDGE_SIMT_ON_CUDA
-using Backend = Cuda;
-inline constexpr int native_warp = 32;
-using lane_mask = unsigned;
 #else
-using Backend = Hip;
-// The host pass of hipcc does not know the device's wavefront, and names with tile<native_warp> must mangle the same in
-// both passes: 64 (gfx9) unless the build says otherwise.
-#ifndef RIDGE_HIP_WARP
-#define RIDGE_HIP_WARP 64
-#endif
-inline constexpr int native_warp = RIDGE_HIP_WARP;
-using lane_mask = unsigned long long;
+using vendor::Backend;
+// A constant, in the host's pass as well: names with tile<native_warp> must mangle the same in both.
+inline constexpr int native_warp = vendor::warp;
+using lane_mask = vendor::LaneMask;
 #if defined(__AMDGCN_WAVEFRONT_SIZE)
-static_assert(__AMDGCN_WAVEFRONT_SIZE == RIDGE_HIP_WARP, "build with -DRIDGE_HIP_WARP=32 for this architecture");
+static_assert(__AMDGCN_WAVEFRONT_SIZE == native_warp, "build with -DRIDGE_HIP_WARP=32 for this architecture");
 #endif
 #endif
 

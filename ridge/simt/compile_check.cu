@@ -55,7 +55,7 @@ __global__ void atomics(int* i, unsigned* u, unsigned long long* l, float* f, do
   atomicMin(i, 1), atomicMin(u, 1u), atomicMin(l, 1ull);
   atomicMax(i, 1), atomicMax(u, 1u), atomicMax(l, 1ull);
   atomicAnd(i, 1), atomicOr(u, 1u), atomicXor(l, 1ull);
-#if !RIDGE_SIMT_ON_HIP  // hipcc 5.2 lacks the block-scoped forms
+#if !RIDGE_VENDOR_IS_HIP  // hipcc 5.2 lacks the block-scoped forms
   atomicAdd_block(f, 1.0f), atomicMax_block(i, 3), atomicCAS_block(u, 0u, 1u);
 #endif
   __threadfence();
@@ -75,7 +75,7 @@ __global__ void arithmetic(float* f, int* i, const float* in) {
   const float4 quad = make_float4(x, x, x, x);
   const uint2 pair = make_uint2(1, 2);
   f[2] = quad.w + float(pair.y) + float(half(x)) + float(bfloat16(x));
-#if !RIDGE_SIMT_ON_HIP
+#if RIDGE_SIMT_ON_CUDA || RIDGE_SIMT_ON_CPU
   f[3] = __ldcs(in);
   __stcs(f + 4, x);
   __nanosleep(20);

@@ -10,7 +10,7 @@ inline namespace RIDGE_SIMT_SPACE {
 
 // sum + a[0] b[0] + ... + a[3] b[3] over the signed bytes of two words; wraps.
 __device__ __forceinline__ int dot4(int a, int b, int sum) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 610
+#if RIDGE_CUDA_ARCH >= 610
   return __dp4a(a, b, sum);
 #else
   for (int shift = 0; shift < 32; shift += 8)

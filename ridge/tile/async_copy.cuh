@@ -5,7 +5,7 @@
 #pragma once
 #include <ridge/simt/simt.hpp>
 
-#if RIDGE_SIMT_ON_CUDA && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800)
+#if RIDGE_SIMT_ON_CUDA && (RIDGE_CUDA_ARCH == 0 || RIDGE_CUDA_ARCH >= 800)  // 0: the host's pass
 #define RIDGE_TILE_ASYNC_COPY 1
 #else
 #define RIDGE_TILE_ASYNC_COPY 0

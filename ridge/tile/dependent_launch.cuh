@@ -8,12 +8,12 @@ namespace ridge::tile {
 
 // Both do nothing before Hopper, and on the CPU runtime, where the kernels of a stream do not overlap.
 __device__ __forceinline__ void launch_dependents() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#if RIDGE_CUDA_ARCH >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 __device__ __forceinline__ void grid_dependency_wait() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#if RIDGE_CUDA_ARCH >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
@@ -21,7 +21,7 @@ __device__ __forceinline__ void grid_dependency_wait() {
 // Prefetches the 128-byte line at p, in global memory, to the L2 cache. That is where kernels' writes meet, so it may
 // stand before grid_dependency_wait(), also for a line that the kernel before writes; the line is read after it.
 __device__ __forceinline__ void prefetch_line_l2([[maybe_unused]] const void* p) {
-#if defined(__CUDA_ARCH__)
+#if RIDGE_CUDA_ARCH
   asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
 #endif
 }

@@ -28,7 +28,7 @@ template <bool Greatest> struct Extreme {
 
   template <class T> static __device__ __forceinline__ T pick(T a, T b) { return beats(b, a) ? b : a; }
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if RIDGE_CUDA_ARCH >= 800
   static __device__ __forceinline__ float pick(float a, float b) {  // one instruction
     float r;
     if constexpr (Greatest) asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
@@ -41,7 +41,7 @@ template <bool Greatest> struct Extreme {
 
   // pick() of both elements of T in a word.
   template <class T> static __device__ __forceinline__ std::uint32_t packed_pick(std::uint32_t a, std::uint32_t b) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if RIDGE_CUDA_ARCH >= 800
     std::uint32_t r;
     if constexpr (std::is_same_v<T, half>) {
       if constexpr (Greatest) asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
@@ -63,7 +63,7 @@ template <bool Greatest> struct Extreme {
 
   // The greater (lesser) of each half of two words, as 16-bit integers.
   template <bool Signed> static __device__ __forceinline__ unsigned pick_halves(unsigned a, unsigned b) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#if RIDGE_CUDA_ARCH >= 900
     unsigned r;
     if constexpr (Greatest && Signed) asm("max.s16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
     else if constexpr (Greatest) asm("max.u16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));

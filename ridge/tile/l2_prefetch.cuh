@@ -11,7 +11,7 @@ namespace ridge::tile {
 // One thread calls. `bytes` of global memory from p on, both multiples of 16. Nothing waits for it. Before Hopper it
 // does nothing.
 __device__ __forceinline__ void prefetch_l2([[maybe_unused]] const void* p, [[maybe_unused]] unsigned bytes) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#if RIDGE_CUDA_ARCH >= 900
   asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(p), "r"(bytes));
 #endif
 }

@@ -1,4 +1,4 @@
-// Clock: times queued work on one device. gpu_clock.cpp uses CUDA events and graphs, cpu_clock.cpp the steady clock.
+// Clock: times queued work on one device. gpu_clock.cpp uses events and graphs, cpu_clock.cpp the steady clock.
 #pragma once
 #include <ridge/core/device.hpp>
 #include <ridge/core/stream.hpp>

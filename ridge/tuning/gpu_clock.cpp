@@ -1,8 +1,7 @@
 #include <ridge/core/gpu.hpp>
 #include <ridge/core/memory.hpp>
+#include <ridge/core/vendor/vendor.hpp>
 #include <ridge/tuning/clock.hpp>
-
-#include <cuda_runtime_api.h>
 
 #include <algorithm>
 #include <string>
@@ -11,10 +10,10 @@ namespace ridge::tuning {
 
 namespace {
 
-Status check(const char* what, cudaError_t error) {
-  if (error == cudaSuccess) return {};
-  (void)cudaGetLastError();
-  return Status::error(Code::device_error, std::string(what) + ": " + cudaGetErrorString(error));
+Status check(const char* what, vendor::Error error) {
+  if (error == vendor::success) return {};
+  (void)vendor::take_last_error();
+  return Status::error(Code::device_error, std::string(what) + ": " + vendor::text_of(error));
 }
 
 class GpuClock final : public Clock {
@@ -22,41 +21,43 @@ class GpuClock final : public Clock {
   GpuClock(const DeviceInfo& device, Buffer scratch)
       : device_(device.id), sms_(device.sms), current_(device.id), scratch_(std::move(scratch)) {}
   ~GpuClock() override {
-    if (stream_) cudaStreamDestroy(stream_);
-    if (start_) cudaEventDestroy(start_);
-    if (stop_) cudaEventDestroy(stop_);
+    if (stream_) (void)vendor::destroy(stream_);
+    if (start_) (void)vendor::destroy(start_);
+    if (stop_) (void)vendor::destroy(stop_);
   }
   Status create() {
-    RIDGE_TRY(check("cudaStreamCreate", cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)));
-    RIDGE_TRY(check("cudaEventCreate", cudaEventCreate(&start_)));
-    return check("cudaEventCreate", cudaEventCreate(&stop_));
+    RIDGE_TRY(check("stream", vendor::create_stream(&stream_)));
+    RIDGE_TRY(check("event", vendor::create_event(&start_)));
+    return check("event", vendor::create_event(&stop_));
   }
   Stream stream() const override { return {stream_}; }
   Status nothing() override { return launch_nothing(stream()); }
 
   Result<std::function<Result<double>()>> prepare(int runs, std::function<Status(int)> work, bool queued) override {
     RIDGE_TRY(work(0));  // loads the kernels, which is not allowed under capture
-    RIDGE_TRY(check("warm-up", cudaStreamSynchronize(stream_)));
+    RIDGE_TRY(check("warm-up", vendor::synchronize(stream_)));
     if (queued)
       return timed(runs, [runs, work = std::move(work)] {
         Status status;
         for (int i = 0; i < runs && status.ok(); ++i) status = work(i);
         return status;
       });
-    RIDGE_TRY(check("capture", cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal)));
+    RIDGE_TRY(check("capture", vendor::begin_capture(stream_)));
     Status captured;
     for (int i = 0; i < runs && captured.ok(); ++i) captured = work(i);
-    cudaGraph_t graph = nullptr;
-    const Status ended = check("capture", cudaStreamEndCapture(stream_, &graph));
+    vendor::Graph graph = nullptr;
+    const Status ended = check("capture", vendor::end_capture(stream_, &graph));
     if (!captured.ok()) return captured;
     if (!ended.ok()) return ended;
-    cudaGraphExec_t executable = nullptr;
-    const Status made = check("cudaGraphInstantiate", cudaGraphInstantiate(&executable, graph, 0));
-    cudaGraphDestroy(graph);
+    vendor::GraphExec executable = nullptr;
+    const Status made = check("graph", vendor::instantiate(&executable, graph));
+    (void)vendor::destroy(graph);
     if (!made.ok()) return made;
-    std::shared_ptr<CUgraphExec_st> owned(executable, [](cudaGraphExec_t g) { cudaGraphExecDestroy(g); });
+    const std::shared_ptr<void> owned(executable, [](vendor::GraphExec g) { (void)vendor::destroy(g); });
     // The graph holds addresses, so everything that `work` owns must live as long.
-    return timed(runs, [this, owned, work] { return check("graph", cudaGraphLaunch(owned.get(), stream_)); });
+    return timed(runs, [this, owned, work] {
+      return check("graph", vendor::launch(static_cast<vendor::GraphExec>(owned.get()), stream_));
+    });
   }
 
  private:
@@ -67,11 +68,11 @@ class GpuClock final : public Clock {
       void* const word = static_cast<char*>(scratch_.data()) + scratch_.bytes() - 16;
       RIDGE_TRY(flush_instruction_caches(sms_, word, stream()));
       RIDGE_TRY(flush_l2(scratch_.data(), scratch_.bytes() - 16, word, stream()));
-      RIDGE_TRY(check("event", cudaEventRecord(start_, stream_)));
+      RIDGE_TRY(check("event", vendor::record(start_, stream_)));
       RIDGE_TRY(queue());
-      RIDGE_TRY(check("event", cudaEventRecord(stop_, stream_)));
-      RIDGE_TRY(check("run", cudaEventSynchronize(stop_)));
-      RIDGE_TRY(check("event", cudaEventElapsedTime(&ms, start_, stop_)));
+      RIDGE_TRY(check("event", vendor::record(stop_, stream_)));
+      RIDGE_TRY(check("run", vendor::synchronize(stop_)));
+      RIDGE_TRY(check("event", vendor::elapsed_ms(&ms, start_, stop_)));
       return ms * 1e3 / runs;
     };
   }
@@ -80,8 +81,8 @@ class GpuClock final : public Clock {
   int sms_;
   gpu::Guard current_;
   Buffer scratch_;  // twice the L2 cache
-  cudaStream_t stream_ = nullptr;
-  cudaEvent_t start_ = nullptr, stop_ = nullptr;
+  vendor::Stream stream_ = nullptr;
+  vendor::Event start_ = nullptr, stop_ = nullptr;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The three warp primitives that tile<N> stands on, as nvcc and hipcc spell them.
+// The three warp primitives that tile<N> stands on, with masks (CUDA and its like) and without (HIP).
 #pragma once
 #include <ridge/simt/backend.hpp>
 
@@ -15,10 +15,10 @@ using lane_word = unsigned;  // the word that one shuffle instruction carries
 
 enum class Source : unsigned char { index, flip, up, down };
 
-#if RIDGE_SIMT_ON_CUDA
 // A constant, because `warpSize` is a variable in nvcc, which divides by it at run time.
 __device__ __forceinline__ int warp_width() { return native_warp; }
 
+#if RIDGE_VENDOR_SHUFFLES_BY_MASK
 template <int Width>
 __device__ __forceinline__ lane_word shuffle_word(lane_mask mask, lane_word word, Source source, int operand, where) {
   switch (source) {
@@ -33,8 +33,6 @@ __device__ __forceinline__ lane_mask ballot(lane_mask mask, bool predicate, wher
 }
 __device__ __forceinline__ void sync_warp(lane_mask mask, where) { __syncwarp(mask); }
 #else
-__device__ __forceinline__ int warp_width() { return warpSize; }
-
 template <int Width>
 __device__ __forceinline__ lane_word shuffle_word(lane_mask, lane_word word, Source source, int operand, where) {
   switch (source) {

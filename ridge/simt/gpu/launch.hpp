@@ -1,4 +1,4 @@
-// launch and dynamic_shared for nvcc and hipcc.
+// launch and dynamic_shared for a GPU's compiler.
 #pragma once
 #include <ridge/core/launch_limits.hpp>
 #include <ridge/core/launch_recorder.hpp>
@@ -17,32 +17,21 @@ template <class T> __device__ __forceinline__ T* dynamic_shared() {
 
 namespace detail {
 
-#if RIDGE_SIMT_ON_CUDA
-using device_error = cudaError_t;
-inline constexpr cudaError_t device_success = cudaSuccess;
-inline const char* describe(cudaError_t e) { return cudaGetErrorString(e); }
-#else
-using device_error = hipError_t;
-inline constexpr hipError_t device_success = hipSuccess;
-inline const char* describe(hipError_t e) { return hipGetErrorString(e); }
-#endif
-
-inline Status report(const Config& c, device_error e) {
-  if (e == device_success) return {};
+inline Status report(const Config& c, vendor::Error e) {
+  if (e == vendor::success) return {};
   char sentence[256];
   std::snprintf(sentence, sizeof sentence,
                 "launch of grid (%u,%u,%u), block (%u,%u,%u), %zu bytes of shared memory: %s", c.grid.x, c.grid.y,
-                c.grid.z, c.block.x, c.block.y, c.block.z, c.smem, describe(e));
+                c.grid.z, c.block.x, c.block.y, c.block.z, c.smem, vendor::text_of(e));
   return Status::error(Code::device_error, sentence);
 }
 
-#if RIDGE_SIMT_ON_CUDA
 // Reads the compiler's figures of the kernel, if it was compiled for this device.
 inline Status record(LaunchRecorder& recorder, const Config& c, const void* kernel) {
-  cudaFuncAttributes made;
-  const cudaError_t e = cudaFuncGetAttributes(&made, kernel);
-  if (e != cudaSuccess) {
-    (void)cudaGetLastError();
+  vendor::KernelFigures made;
+  const vendor::Error e = vendor::get_figures(&made, kernel);
+  if (e != vendor::success) {
+    (void)vendor::take_last_error();
     return report(c, e);
   }
   recorder.kernels.push_back({.blocks = std::int64_t{c.grid.x} * c.grid.y * c.grid.z,
@@ -53,20 +42,18 @@ inline Status record(LaunchRecorder& recorder, const Config& c, const void* kern
   return {};
 }
 
-// Static and dynamic shared memory together may exceed 48 KB only after a request. The static part is not known here,
-// so the request is made for every kernel with dynamic shared memory.
+// Static and dynamic shared memory together may exceed a limit (48 KB on CUDA) only after a request. The static part is
+// not known here, so the request is made for every kernel with dynamic shared memory.
 inline Status allow_shared(const Config& c, const void* kernel) {
-  if (c.smem == 0) return {};
+  if (c.smem == 0 || !vendor::asks_for_shared) return {};
   int device = 0;
-  cudaError_t e = cudaGetDevice(&device);
-  if (e == cudaSuccess)
-    e = static_cast<cudaError_t>(allow_shared_bytes(kernel, device, c.smem, [](const void* of, int bytes) -> int {
-      return cudaFuncSetAttribute(of, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    }));
-  if (e != cudaSuccess) (void)cudaGetLastError();  // clears the error, or the next launch would report it again
+  vendor::Error e = vendor::get_device(&device);
+  if (e == vendor::success)
+    e = static_cast<vendor::Error>(allow_shared_bytes(
+        kernel, device, c.smem, [](const void* of, int bytes) -> int { return vendor::allow_shared(of, bytes); }));
+  if (e != vendor::success) (void)vendor::take_last_error();  // or the next launch would report it again
   return report(c, e);
 }
-#endif
 
 }  // namespace detail
 
@@ -79,18 +66,12 @@ template <class... P, class... A>
   if (config.warp != native_warp)
     return Status::error(Code::invalid_argument, "launch: warp " + std::to_string(config.warp) + "; this device has " +
                                                      std::to_string(native_warp));
-#if RIDGE_SIMT_ON_CUDA
   if (LaunchRecorder* recorder = LaunchRecorder::current())
     return detail::record(*recorder, config, reinterpret_cast<const void*>(kernel));
   RIDGE_TRY(detail::allow_shared(config, reinterpret_cast<const void*>(kernel)));
-  kernel<<<config.grid, config.block, config.smem, static_cast<cudaStream_t>(config.stream)>>>(
+  kernel<<<config.grid, config.block, config.smem, static_cast<vendor::Stream>(config.stream)>>>(
       static_cast<P>(std::forward<A>(arguments))...);
-  return detail::report(config, cudaGetLastError());
-#else
-  kernel<<<config.grid, config.block, config.smem, static_cast<hipStream_t>(config.stream)>>>(
-      static_cast<P>(std::forward<A>(arguments))...);
-  return detail::report(config, hipGetLastError());
-#endif
+  return detail::report(config, vendor::take_last_error());
 }
 
 }  // namespace RIDGE_SIMT_SPACE

@@ -6,7 +6,7 @@
 
 namespace ridge::tile::sm80 {
 
-#if (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800) || !RIDGE_SIMT_ON_CUDA
+#if RIDGE_CUDA_ARCH >= 800 || RIDGE_SIMT_ON_CPU
 inline constexpr bool available = true;
 #else
 inline constexpr bool available = false;
@@ -20,7 +20,7 @@ inline constexpr bool has_fp8 = false;
 #endif
 
 // Whether float64 has mma shapes 16 x 8 x 4 and 16 x 8 x 8; before Hopper it has 8 x 8 x 4 alone.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#if RIDGE_CUDA_ARCH >= 900
 inline constexpr bool has_large_f64 = true;
 #else
 inline constexpr bool has_large_f64 = false;

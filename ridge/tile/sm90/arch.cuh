@@ -8,7 +8,7 @@
 
 namespace ridge::tile::sm90 {
 
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL) || !RIDGE_SIMT_ON_CUDA
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL) || RIDGE_SIMT_ON_CPU
 inline constexpr bool available = true;
 #else
 inline constexpr bool available = false;

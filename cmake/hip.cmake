@@ -1,0 +1,66 @@
+# Finds hipcc where it is wanted; sets RIDGE_HAS_HIP. CMake's own language HIP asks for the folders of AMD's packages, which a
+# distribution's are not in, so hipcc is called by a command for each file.
+set(RIDGE_HAS_HIP FALSE)
+if(NOT RIDGE_HIP)
+  return()
+endif()
+if(RIDGE_HAS_CUDA)
+  message(FATAL_ERROR "RIDGE_HIP and RIDGE_CUDA are both on; a build of Ridge has the kernels of one vendor: RIDGE_CUDA=OFF")
+endif()
+find_program(RIDGE_HIPCC hipcc HINTS /opt/rocm/bin)
+if(NOT RIDGE_HIPCC)
+  message(FATAL_ERROR "RIDGE_HIP is ON, and there is no hipcc (Debian: hipcc)")
+endif()
+set(RIDGE_HAS_HIP TRUE)
+
+# gfx90a: MI210 to MI250X. A warp's width is fixed when a kernel is compiled: 64 lanes up to gfx9, 32 after it.
+set(CMAKE_HIP_ARCHITECTURES gfx90a CACHE STRING "AMD's architectures, separated by ;  (all of one warp width)")
+set(warps)
+foreach(architecture ${CMAKE_HIP_ARCHITECTURES})
+  if(architecture MATCHES "^gfx[89]")
+    list(APPEND warps 64)
+  else()
+    list(APPEND warps 32)
+  endif()
+endforeach()
+list(REMOVE_DUPLICATES warps)
+set(RIDGE_HIP_WARP "${warps}" CACHE STRING "Lanes of a warp: 64 or 32; by default that of the architectures")
+if(NOT RIDGE_HIP_WARP MATCHES "^(32|64)$")
+  message(FATAL_ERROR "RIDGE_HIP_WARP is '${RIDGE_HIP_WARP}' for ${CMAKE_HIP_ARCHITECTURES}; it must be 32 or 64, so build once for each")
+endif()
+message(STATUS "Ridge: HIP for ${CMAKE_HIP_ARCHITECTURES}, warps of ${RIDGE_HIP_WARP} lanes, by ${RIDGE_HIPCC}")
+
+# The runtime's library and headers, which hipcc would find by itself; g++ compiles the host's code.
+find_path(RIDGE_HIP_INCLUDE hip/hip_runtime_api.h HINTS /opt/rocm/include REQUIRED)
+find_library(RIDGE_HIP_LIBRARY amdhip64 HINTS /opt/rocm/lib REQUIRED)
+add_library(ridge_hip_runtime INTERFACE)
+target_include_directories(ridge_hip_runtime SYSTEM INTERFACE ${RIDGE_HIP_INCLUDE})
+target_compile_definitions(ridge_hip_runtime INTERFACE __HIP_PLATFORM_AMD__=1 RIDGE_HIP_WARP=${RIDGE_HIP_WARP})
+target_link_libraries(ridge_hip_runtime INTERFACE ${RIDGE_HIP_LIBRARY})
+
+# The operators' .cu files once more, by hipcc: an object each, and of a folder's the target ridge_hip_FOLDER.
+function(ridge_hip_kernels target)
+  set(options -std=c++20 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -Wall -Wno-unknown-pragmas -Wno-pass-failed
+    $<$<CONFIG:Release>:-O3> $<$<CONFIG:Release>:-DNDEBUG> $<$<CONFIG:Debug>:-O1> $<$<CONFIG:Debug>:-g>
+    -DRIDGE_HIP_WARP=${RIDGE_HIP_WARP} -I${PROJECT_SOURCE_DIR})
+  foreach(architecture ${CMAKE_HIP_ARCHITECTURES})
+    list(APPEND options --offload-arch=${architecture})
+  endforeach()
+  foreach(kernel ${ARGN})
+    cmake_path(GET kernel PARENT_PATH folder)
+    cmake_path(GET folder FILENAME folder)
+    cmake_path(GET kernel FILENAME file)
+    set(object ${CMAKE_CURRENT_BINARY_DIR}/hip/${folder}/${file}.o)
+    add_custom_command(OUTPUT ${object} DEPENDS ${kernel} DEPFILE ${object}.d VERBATIM COMMAND_EXPAND_LISTS
+      COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${RIDGE_HIPCC} -x hip ${options} -MD -MF ${object}.d -o ${object} -c ${kernel}
+      COMMENT "Building HIP object hip/${folder}/${file}.o")
+    file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/hip/${folder})
+    list(APPEND folders ${folder})
+    list(APPEND objects_of_${folder} ${object})
+    target_sources(${target} PRIVATE ${object})
+  endforeach()
+  list(REMOVE_DUPLICATES folders)
+  foreach(folder ${folders})
+    add_custom_target(ridge_hip_${folder} DEPENDS ${objects_of_${folder}})
+  endforeach()
+endfunction()
