@@ -27,7 +27,7 @@ help:
 	@echo
 	@echo "All of them install what is missing (Debian) or say what it is."
 	@echo "Overrides: BUILD=$(BUILD) JOBS=$(JOBS) RIDGE_CUDA=$(RIDGE_CUDA) (AUTO: CUDA variants if nvcc is found, ON, OFF)"
-	@echo "           CMAKE_CUDA_ARCHITECTURES (default: all from 75 on; native: the GPU here), CMAKE_ARGS (any -D option)"
+	@echo "           CMAKE_CUDA_ARCHITECTURES (default: 80 and 90a; native: the GPU here), CMAKE_ARGS (any -D option)"
 
 setup:
 	@scripts/setup.sh build $(group)

@@ -13,10 +13,10 @@ elseif(RIDGE_CUDA)
 endif()
 
 if(RIDGE_HAS_CUDA)
-  # Machine code for every architecture from Turing on, and PTX of 10.0 for those between and to come. A GPU of one's own
-  # asks for less: CMAKE_CUDA_ARCHITECTURES=90a-real, or native. docs/architectures.md says what each of them gets.
+  # Ampere and what follows it, and Hopper's own instructions. -real: machine code, no PTX to compile. The preset
+  # `everywhere` builds for every architecture from Turing on; docs/architectures.md says what each of them gets.
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90a-real 100 120-real)
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real)
   endif()
   if(NOT ";${CMAKE_CUDA_ARCHITECTURES};" MATCHES ";90a(;|-)")
     message(STATUS "Ridge: no 90a among ${CMAKE_CUDA_ARCHITECTURES}; Hopper gets Ampere's kernels")
