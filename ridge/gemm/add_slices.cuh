@@ -88,6 +88,8 @@ template <class X, class Epilogue>
 [[nodiscard]] static Status launch_add_slices(const X* parts, const Shape& shape, const Epilogue& epilogue,
                                               Stream stream = {}, int warp = simt::native_warp, int cc = 0,
                                               bool gated = false) {
+  if constexpr (!requires(simt::vec<X, slice_columns> sum, At at) { epilogue(sum, sum, at); })
+    if (gated) return Status::error(Code::unsupported, "gemm: this epilogue takes no sums of a gate");
   const std::int64_t pitch = slice_pitch(shape.n), vectors = shape.batch * shape.m * (pitch / slice_columns);
   const int depth = slice_depth(vectors, shape.slices), width = slice_threads / depth;
   const std::int64_t blocks = std::min<std::int64_t>((vectors + width - 1) / width, max_tiles);

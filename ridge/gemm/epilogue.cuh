@@ -70,7 +70,7 @@ __device__ __forceinline__ void finish_vectors(const Epilogue& epilogue, simt::v
 // Hands a warp's tile of Rows x Columns sums in shared memory to an epilogue, in vectors of V neighbours of a row. Where
 // the epilogue says that rows of D are no whole vectors, in vectors of a column: a warp's single accesses are then to
 // neighbours of one row.
-//   tile: D's place of the first sum; its distances are unused
+//   tile: D's place of the first sum
 template <int Rows, int Columns, int V, class Sum, class Epilogue>
 __device__ __forceinline__ void finish_warp_tile(const Epilogue& epilogue, const Sum* sums, int pitch,
                                                  const Vectors& tile) {
@@ -80,7 +80,9 @@ __device__ __forceinline__ void finish_warp_tile(const Epilogue& epilogue, const
   static_assert(Rows % (V * at_once) == 0 && Rows / (V * at_once) * column_parts == passes);
   const int lane = static_cast<int>(threadIdx.x) % 32;
   Vectors at = tile;
-  if constexpr (requires { epilogue.takes_columns(); }) at.down = epilogue.takes_columns();
+  at.cols_apart = 0;
+  if constexpr (requires { epilogue.takes_columns(); })
+    at.down = epilogue.takes_columns() && tile.cols - tile.col > V;  // else most lanes would have no column
   at.rows_apart = at.down ? V : rows_apart;
   RIDGE_KEEP_LOOP
   for (int n = 0; n < passes; ++n) {
@@ -206,9 +208,10 @@ template <class X> struct StandardEpilogue {
   template <int V, class Acc>
   __device__ __forceinline__ void operator()(simt::vec<Acc, V> sums, simt::vec<Acc, V> gates, At at) const {
     if (gate_sums == 0) return store_row<V, X>(d, at, compute(sums, at, gates));
+    static_assert(4 % V == 0, "rows of sums are filled up to whole vectors of 4: slice_pitch()");
     X* const to = static_cast<X*>(d.data) + d.offset(at);
-    simt::store(to, converted(sums));
-    simt::store(to + gate_sums, converted(gates));
+    simt::store_global(to, converted(sums));
+    simt::store_global(to + gate_sums, converted(gates));
   }
 
   // Whether rows of D are contiguous, but no whole vectors.

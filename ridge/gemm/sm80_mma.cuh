@@ -112,7 +112,7 @@ template <class Policy, class T, Major MA, Major MB> class WarpTile {
     }
   }
 
-  // Prefetches to L2 what the epilogue will add to this warp's tile: 32 elements of a row at a time.
+  // Prefetches to L2 what the epilogue will add to this warp's tile: a line of a row at a time, as of float.
   template <class Epilogue>
   __device__ __forceinline__ void prefetch(std::int64_t batch, TileAt place, const Shape& shape,
                                            const Epilogue& epilogue) const {

@@ -78,12 +78,13 @@ template <int Blocks, int N> struct PartialSums {
     for (int i = 0; i < Blocks; ++i)
 #pragma unroll
       for (int j = 0; j < N; j += 4)
-        simt::store(to + (i * N + j) * 128,
-                    simt::vec<float, 4>{sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]});
+        simt::store_global(to + (i * N + j) * 128,
+                           simt::vec<float, 4>{sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]});
   }
   static __device__ __forceinline__ void add(const float* from, float (&sums)[Blocks][N]) {
     from += threadIdx.x % 128 * 4;
-    constexpr int at_once = 4;  // vectors, whose registers the epilogue does not use yet
+    constexpr int at_once = 8;  // vectors, whose registers the epilogue does not use yet
+    static_assert(N % (4 * at_once) == 0);
 #pragma unroll
     for (int i = 0; i < Blocks; ++i)
 #pragma unroll

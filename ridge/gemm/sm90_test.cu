@@ -25,6 +25,7 @@ struct Case {
   By by = By::columns;
   Activation activation = Activation::none;
   bool bias = false, residual = false, residual_first = false, shared_gate = false;
+  bool packed = false;  // rows of D and the residual follow one another, by whatever they have; stored by the epilogue
   float alpha = 1, scale = 1;
 };
 
@@ -34,8 +35,12 @@ int pitch_of(int columns) { return (columns + 7) / 8 * 8; }
 template <class T> struct Matrices {
   int batch, rows, columns, pitch;
   std::vector<T> data;
-  Matrices(int b, int r, int c, float fill = 0)
-      : batch(b), rows(r), columns(c), pitch(pitch_of(c)), data(static_cast<std::size_t>(b * r * pitch), T(fill)) {}
+  Matrices(int b, int r, int c, float fill = 0, bool packed = false)
+      : batch(b),
+        rows(r),
+        columns(c),
+        pitch(packed ? c : pitch_of(c)),
+        data(static_cast<std::size_t>(b * r * pitch), T(fill)) {}
   T& at(int b, int row, int column) { return data[static_cast<std::size_t>((b * rows + row) * pitch + column)]; }
   float get(int b, int row, int column) { return static_cast<float>(at(b, row, column)); }
   std::int64_t batch_stride() const { return batch > 1 ? std::int64_t{rows} * pitch : 0; }
@@ -61,7 +66,7 @@ template <class R, class T, Major MA, Major MB, class Out = T> void check_row(co
   Matrices<T> a = operand(MA, matrices, c.m, c.k), b = operand(MB, batch, c.n, c.k),
               gate = operand(MB, c.shared_gate ? 1 : batch, c.n, c.k);
   Matrices<T> bias(grouped ? batch : 1, 1, c.n);
-  Matrices<Out> residual(matrices, c.m, c.n), d(matrices, c.m, c.n, untouched);
+  Matrices<Out> residual(matrices, c.m, c.n, 0, c.packed), d(matrices, c.m, c.n, untouched, c.packed);
   for (auto* x : {&a, &b, &gate, &bias}) x->randomise(bits);
   residual.randomise(bits);
 
@@ -207,11 +212,13 @@ TEST(GemmOnHopper, StreamK) {
   check<streams, half, k, k>({.m = 200, .n = 200, .k = 760});
   check<streams, bfloat16, k, outer>({.m = 130, .n = 296, .k = 1000, .bias = true, .residual = true});
   check<streams, half, outer, outer>({.m = 72, .n = 264, .k = 776, .batch = 4});
-  check<streams, half, outer, k>({.m = 130, .n = 200, .k = 776, .activation = Activation::gelu, .residual = true});
+  check<streams, half, outer, k>({.m = 130, .n = 200, .k = 776, .activation = Activation::silu, .residual = true});
 }
 TEST(GemmOnHopper, StreamKBesideOtherParts) {
   check<streams, half, k, k>({.m = 130, .n = 203, .k = 760, .by = By::epilogue, .bias = true});
   check<streams, bfloat16, k, k, float>({.m = 130, .n = 200, .k = 760, .residual = true, .residual_first = true});
+  check<streams, half, k, k>(
+      {.m = 130, .n = 203, .k = 760, .by = By::epilogue, .bias = true, .residual = true, .packed = true});
   check<gate_streams, bfloat16, k, k>({.m = 130, .n = 120, .k = 760, .activation = Activation::silu, .bias = true});
   check<gate_streams, half, k, outer>({.m = 200, .n = 136, .k = 1000, .residual = true});
 }

@@ -522,6 +522,8 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
           sm90::wait_products<0>();
           release(last);
           if constexpr (K::c.stream_k) {
+#pragma unroll
+            for (int i = 0; i < K::blocks; ++i) sm90::take_sums(sums[i]);
             if (!part.begins()) {
               pass_on(scheduler, sums);
               continue;

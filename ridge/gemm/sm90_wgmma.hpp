@@ -142,7 +142,9 @@ inline Repack repack_of(const Config& c, const GemmProblem& p, bool /*swap_ab*/)
 
 // ---- fits
 
-inline std::int64_t steps_of(const Config& c, const GemmProblem& p) { return ceil_div(products(p), c.bk); }
+inline std::int64_t steps_of(const Config& c, const GemmProblem& p) {
+  return ceil_div(products(p), c.bk) * (p.scalars.math == GemmMath::tf32x3 ? 3 : 1);
+}
 
 inline std::string refuse_stream_k(const Config& c, const GemmProblem& p, const DeviceInfo& device) {
   const std::int64_t tiles = tiles_of(c, p) * p.batch, steps = steps_of(c, p);
