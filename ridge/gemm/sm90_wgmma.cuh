@@ -277,7 +277,7 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
     };
     // The steps of the scheduler's tile that this block computes.
     const auto part_of = [&](const Scheduler& scheduler) -> TilePart {
-      if constexpr (c.stream_k) return scheduler.part();
+      if constexpr (K::c.stream_k) return scheduler.part();
       else return {0, work.steps};
     };
     // Multiplies one step for this warpgroup's rows.
@@ -431,7 +431,7 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
       };
       // Stream-K: stores the sums of a tile that another block has the beginning of; and adds those of other blocks.
       using Passed = PartialSums<K::blocks, K::sums>;
-      const auto passed_at = [&](unsigned range) { return range * consumers(c) + static_cast<unsigned>(consumer); };
+      const auto passed_at = [&](unsigned range) { return range * consumers(K::c) + static_cast<unsigned>(consumer); };
       const auto exchange_of = [&](unsigned at) {
         return work.exchange.sums + std::size_t{at} * (Passed::bytes / sizeof(float));
       };

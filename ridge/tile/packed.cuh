@@ -44,7 +44,7 @@ template <class T> __device__ __forceinline__ void store_packed_shared(T* p, con
 }
 
 // Whether two floats become a word of 16-bit ones, and words have a maximum, by one instruction: from Ampere on.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if RIDGE_CUDA_ARCH >= 800
 inline constexpr bool has_pair_instructions = true;
 #else
 inline constexpr bool has_pair_instructions = false;

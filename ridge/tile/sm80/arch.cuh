@@ -13,7 +13,7 @@ inline constexpr bool available = false;
 #endif
 
 // Whether there are products of 8-bit floats, from Ada on (compute capability 8.9).
-#if (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890) || !RIDGE_SIMT_ON_CUDA
+#if RIDGE_CUDA_ARCH >= 890 || RIDGE_SIMT_ON_CPU
 inline constexpr bool has_fp8 = true;
 #else
 inline constexpr bool has_fp8 = false;
