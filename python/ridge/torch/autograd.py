@@ -464,6 +464,20 @@ def _through_activation(call, g, inputs):
     return g
 
 
+def _sum_of_rows(g):
+    """[..., n] to [n]."""
+    return g.sum(tuple(range(g.dim() - 1))) if g.dim() > 1 else g
+
+
+def _axis_of_ranks(*tensors):
+    """Of leading axes the one that DTensors are cut along, which must come first for them to be flattened; else 0."""
+    for tensor in tensors:
+        for placement in getattr(tensor, "placements", ()):
+            if placement.is_shard() and placement.dim < tensor.dim() - 1:
+                return placement.dim
+    return 0
+
+
 @formula("gemm", keep=("a", "b", "c", "bias", "residual", "gate"))
 def _(call, dd):
     """d = scale * (act(alpha * op(a) op(b) + beta * c + bias) [* alpha * op(a) op(gate)] + residual), in the axes of d:
@@ -489,7 +503,7 @@ def _(call, dd):
     g = _through_activation(call, g, (a, b, call.c, call.bias))
     if call.bias is not None and call.needs["bias"]:
         along = g if "bias" in parts else g.transpose(-1, -2)
-        gradients["bias"] = along.reshape(-1, along.shape[-1]).sum(0).to(call.bias.dtype)
+        gradients["bias"] = _sum_of_rows(along).to(call.bias.dtype)
     if call.c is not None:
         gradients["c"] = (beta * g).to(call.c.dtype)
     rest = {"alpha": alpha, "math": options.get("math")}
@@ -526,11 +540,14 @@ def _(call, dy):
     if activation in _ACTIVATIONS:
         again = {k: v for k, v in options.items() if k not in ("activation", "variant")}
         g = _ACTIVATIONS[activation](g, _ridge("linear")(x, w, call.bias, **again))
-    rows = g.reshape(-1, g.shape[-1])
     if call.bias is not None and call.needs["bias"]:
-        gradients["bias"] = rows.sum(0).to(call.bias.dtype)
+        gradients["bias"] = _sum_of_rows(g).to(call.bias.dtype)
+    first = _axis_of_ranks(g, x)
+    g, x = g.movedim(first, 0), x.movedim(first, 0)
+    rows = g.reshape(-1, g.shape[-1])
     if call.needs["x"]:
-        gradients["x"] = _product(rows, w, x.dtype, math=options.get("math")).reshape(x.shape)
+        dx = _product(rows, w, x.dtype, math=options.get("math")).reshape(x.shape)
+        gradients["x"] = dx.movedim(0, first)
     if call.needs["w"]:
         gradients["w"] = _product(rows, x.reshape(-1, x.shape[-1]), x.dtype, layout="tn", math=options.get("math"))
     return gradients

@@ -72,6 +72,8 @@ def replace(captured, training, stopwatch):
     """Replaces what patterns find in a graph, and says what was done. Without a stopwatch it is all that fits."""
     if why := graph.refuse_regions(captured):
         return [Entry("all", "", False, why)]
+    if any(graph.is_dtensor(graph.value(node)) for node in captured.nodes):
+        import ridge.torch.distributed  # noqa: F401, the rules for what is put in
     _drop_no_dropout(captured)
     spelled.rewrite(captured)
     apart = graph.nodes_of_another_autocast(captured)

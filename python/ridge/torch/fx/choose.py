@@ -6,7 +6,7 @@ import torch
 
 from ridge.torch.clock import GpuClock, in_turns
 from ridge.torch.fx import fold
-from ridge.torch.fx.graph import autocast_type, hint, real_tensors
+from ridge.torch.fx.graph import autocast_type, hint, local, real_tensors
 
 _ROUNDS, _WARM = 15, 1
 _COPIED = 1 << 26  # bytes
@@ -51,6 +51,7 @@ class Stopwatch:
     def times(self, match, values, norm=()):
         """Microseconds of Ridge and of PyTorch. `values` and `norm` are those of the match: fake tensors, or what else
         the functions take."""
+        values, norm = ([local(v) for v in of] for of in (values, norm))  # each rank computes its own part
         key = _key(match, (*values, *norm), self._together)
         if key not in _known:
             with real_tensors():

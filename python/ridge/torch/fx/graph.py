@@ -4,6 +4,7 @@ import contextlib
 import inspect
 import math
 import operator
+import sys
 
 import torch
 import torch.nn.functional as F
@@ -191,6 +192,17 @@ def value(node):
     """The fake tensor that stands for a node's result, or None: numbers, lists."""
     found = node.meta.get("example_value") if isinstance(node, torch.fx.Node) else None
     return found if isinstance(found, torch.Tensor) else None
+
+
+def is_dtensor(x):
+    """Whether a tensor is spread over ranks. Who has one has imported what this asks for."""
+    tensor = sys.modules.get("torch.distributed.tensor")
+    return tensor is not None and isinstance(x, tensor.DTensor)
+
+
+def local(x):
+    """What a rank has of a tensor that is spread over several, or what else it is."""
+    return x._local_tensor if is_dtensor(x) else x
 
 
 def only_user(node):

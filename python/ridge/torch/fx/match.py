@@ -38,7 +38,7 @@ def check(*tensors):
         found = value(tensor)
         if found is None:
             raise Unfit("an input is no tensor")
-        if is_traceable_wrapper_subclass(found):
+        if is_traceable_wrapper_subclass(found) and not graph.is_dtensor(found):
             raise Unfit(f"it is of {type(found).__name__}")
         if found.dtype not in _FLOATS:
             raise Unfit(f"its type is {found.dtype}")
