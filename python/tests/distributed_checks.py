@@ -42,6 +42,15 @@ def check(*ranks):
     return register
 
 
+@contextlib.contextmanager
+def of(what):
+    """Says what an assertion was about."""
+    try:
+        yield
+    except AssertionError as error:
+        raise AssertionError(f"{what}: {error}") from None
+
+
 # ---- sharding rules -------------------------------------------------------------------------------------------------
 
 
@@ -80,7 +89,8 @@ def every_choice_by_dtensor(mesh):
         for y, (output, placement), want in zip(found, choice.outputs.items(), wanted[name], strict=True):
             if type(placement) is not _MaskPartial:
                 assert y.placements == (placement,), f"{name}: {output} lies as {y.placements}, not {placement}"
-            assert_same(y.full_tensor(), want)
+            with of(f"{name}, {choice}: {output}"):
+                assert_same(y.full_tensor(), want)
 
 
 @check(2)
@@ -94,15 +104,25 @@ def gradients_by_dtensor(mesh):
         placed = dtensors(made, choice.inputs, mesh)
         for n, x in plain.items():
             placed[n].requires_grad_(x.requires_grad)
-        for arguments in (plain, placed):
-            outputs = [y for y in call(op, arguments, options) if y.requires_grad]
-            sum((y * torch.linspace(-1, 1, y.shape[-1] if y.dim() else 1).sum()).sum() for y in outputs).backward()
+        if not takes_gradients(op, plain, placed, options):
+            continue
         for n, x in plain.items():
             if x.requires_grad:
-                try:
+                with of(f"{name}, {choice}: the gradient of {n}"):
                     assert_same(placed[n].grad.full_tensor(), x.grad)
-                except AssertionError as error:
-                    raise AssertionError(f"{name}, {choice}: the gradient of {n}: {error}") from None
+
+
+def takes_gradients(op, plain, placed, options):
+    """backward() of sums of squares on both; whether DTensor could: it flattens no axis that is cut unevenly."""
+    for arguments in (plain, placed):
+        outputs = [y for y in call(op, arguments, options) if y.requires_grad]
+        try:
+            sum((y * y).sum() for y in outputs).backward()
+        except RuntimeError as error:
+            if "unevenly" not in str(error):
+                raise
+            return False
+    return bool(outputs)
 
 
 _WITHOUT_GRADIENT = ("mask", "cos", "sin")
@@ -205,7 +225,7 @@ def tensor_parallel_by_the_backend(mesh):
     with torch.no_grad():
         assert_same(compiled(distribute_tensor(x, mesh, [Shard(1)])).full_tensor(), one(x))
     found = {entry.what: entry.replaced for entry in ridge.torch.report(block).entries}
-    assert found == {"layer_norm": True, "linear+bias": True, "linear+bias+gelu": True}, ridge.torch.report(block)
+    assert found == {"layer_norm": True, "linear+bias": True}, ridge.torch.report(block)
 
 
 @check(2)

@@ -402,7 +402,9 @@ def _(call, dy):
         raise NotImplementedError("ridge::rope has no gradient of its tables: detach() them")
     if call.sin is not None:
         return {"x": _ridge("rope")(dy, call.positions, call.cos, -call.sin, **call.options)}
-    positions = torch.arange(dy.shape[-3], device=dy.device) if call.positions is None else call.positions
+    positions = call.positions
+    if positions is None:  # 0, 1, 2, ..., spread over ranks where dy is
+        positions = dy.new_ones(dy.shape[-3], dtype=torch.int64).cumsum(0) - 1
     return {"x": _ridge("rope")(dy, -positions, **call.options)}
 
 

@@ -254,8 +254,8 @@ ROWS = {
     "gemm": Row(_product(), has_parts=_is_sum, added=("c", "bias", "residual")),
     "grouped_gemm": Row(_product(groups=True), has_parts=_is_sum, added=("c", "bias", "residual")),
     "gemv": Row(_vector, has_parts=_is_sum, added=("c", "bias")),
-    **dict.fromkeys(("checklist_copy", "checklist_branch"), Row("x:* -> y:*")),
+    "checklist_copy": Row("x:* -> y:*"),
     "checklist_vecadd": Row("a:* b:* -> y:*"),
     "checklist_histogram": Row("x:* -> y:B"),
-    **dict.fromkeys(("checklist_window", "checklist_banks"), Row("x:. -> y:.")),
+    **dict.fromkeys(("checklist_branch", "checklist_window", "checklist_banks"), Row("x:. -> y:.")),  # of places
 }
