@@ -169,7 +169,8 @@ def over_ranks(model, mesh, spread):
 
 
 def train(model, batches, step, group=None):
-    """The loss of each batch, before the step that it makes. group: over which gradients and losses are averaged here."""
+    """The loss of each batch, before the step that it makes. group: over which losses are averaged, and with a ring the
+    gradients, which no plan of PyTorch's has averaged."""
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     losses = []
     for tokens, targets in batches:
@@ -244,7 +245,9 @@ def run(given, device):
         raise SystemExit(f"llama.py: {mesh.size()} ranks; it must be a number that divides heads, sequences and tokens")
     torch.manual_seed(1)
     model = Llama(size).to(device, getattr(torch, given.dtype))
-    data = torch.randint(size.vocab, (given.steps, size.batch, size.tokens + 1), generator=torch.Generator().manual_seed(2))
+    data = torch.randint(
+        size.vocab, (given.steps, size.batch, size.tokens + 1), generator=torch.Generator().manual_seed(2)
+    )
     batches = [(x[:, :-1].contiguous().to(device), x[:, 1:].contiguous().to(device)) for x in data]
     found = {}
     plans = [name for name in given.plans if name != "serve"]

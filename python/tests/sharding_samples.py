@@ -2,7 +2,7 @@
 
 import torch
 from torch.distributed.tensor import Partial, Replicate, Shard
-from torch_samples import OPERATORS, SAMPLES, samples, tensors
+from torch_samples import OPERATORS, samples, tensors
 
 from ridge.torch import schema
 from ridge.torch.distributed.axes import Request
@@ -32,7 +32,10 @@ _MORE = {
     "rope": [({"x": (2, 5, 3, 8), "positions": torch.arange(10).reshape(2, 5)}, {})],
     "rope_cache": [({"q": (2, 5, 4, 8), "k": (2, 5, 2, 8), "v": (2, 5, 2, 6)}, {"layout": "bshd"})],
     "attention": [
-        ({"q": (2, 4, 5, 8), "k": (2, 2, 6, 8), "v": (2, 2, 6, 6), "mask": torch.rand(2, 1, 5, 6) > 0.3}, {"lse": True}),
+        (
+            {"q": (2, 4, 5, 8), "k": (2, 2, 6, 8), "v": (2, 2, 6, 6), "mask": torch.rand(2, 1, 5, 6) > 0.3},
+            {"lse": True},
+        ),
         ({"q": (3, 5, 4, 8), "k": (3, 6, 1, 8), "v": (3, 6, 1, 8)}, {"layout": "bshd", "lse": True}),
         (
             {
@@ -47,7 +50,9 @@ _MORE = {
     ],
     "attention_backward": [
         (
-            dict(do=(2, 4, 5, 8), q=(2, 4, 5, 8), k=(2, heads, 6, 8), v=(2, heads, 6, 8), o=(2, 4, 5, 8), lse=(2, 4, 5)),
+            dict(
+                do=(2, 4, 5, 8), q=(2, 4, 5, 8), k=(2, heads, 6, 8), v=(2, heads, 6, 8), o=(2, 4, 5, 8), lse=(2, 4, 5)
+            ),
             {},
         )
         for heads in (1, 2)
@@ -77,19 +82,12 @@ def call(op, arguments, options):
     return list(found) if isinstance(found, (list, tuple)) else [found]
 
 
-def is_shardable(made, choice, ranks):
-    """Whether each rank has something of every tensor that is cut, which DTensor asks for."""
-    return all(
-        not isinstance(placement, Shard) or made[name].shape[placement.dim] >= ranks
-        for name, placement in choice.inputs.items()
-    )
-
-
 def spread(x, placement, ranks):
     """The pieces of a tensor that the ranks have."""
     if isinstance(placement, Shard):
         pieces = [piece.contiguous() for piece in x.chunk(ranks, placement.dim)]
-        return pieces + [x.narrow(placement.dim, 0, 0)] * (ranks - len(pieces))  # of 4 rows three ranks have 2, 2 and 0
+        assert len(pieces) == ranks
+        return pieces
     if isinstance(placement, Replicate):
         return [x] * ranks
     parts = [(x * (0.5 + rank)).to(x.dtype) for rank in range(ranks - 1)]

@@ -2,11 +2,11 @@
 
     tensor     Llama 3 8B, heads and hidden units over the ranks: PyTorch's operators under torch.compile beside
                torch.compile(backend="ridge"); prefill, and one token more with a cache
-    context    attention of one long sequence, its tokens over the ranks (ring_attention), beside one GPU that has it all
+    context    attention of one long sequence, its tokens over the ranks (ring_attention), beside one GPU that has all
 
 Weights are random, in bf16. A time is the slowest rank's median; those of one case take turns. All parts are apart: one
-that fails, or that has no time left, says so and the others go on. Without GPUs --tiny runs all of it by gloo, and its times
-say nothing of a GPU.
+that fails, or that has no time left, says so and the others go on. Without GPUs --tiny runs all of it by gloo, and its
+times say nothing of a GPU.
 """
 
 import argparse
@@ -57,7 +57,7 @@ class Layer(nn.Module):
         self.down = _weight(c.width, c.hidden // ranks)
 
     def forward(self, x, cos, sin, position=None, cache=None):
-        """x [batch, tokens, width]; cos, sin [tokens, width of a head]; cache (keys, values) [batch, kv heads, rows, d]."""
+        """x [batch, tokens, width]; cos, sin [tokens, d]; cache (keys, values), each [batch, kv heads, rows, d]."""
         x = x + self.summed(F.linear(self.attend(self.attention_norm(x), cos, sin, position, cache), self.o))
         y = self.mlp_norm(x)
         return x + self.summed(F.linear(F.silu(F.linear(y, self.gate)) * F.linear(y, self.up), self.down))
@@ -113,7 +113,7 @@ def inputs_of(case, c, ranks, device, dtype):
 
 
 class Stopwatch:
-    """Times of calls that all ranks make together. On GPUs a call is a CUDA graph where one can hold it, else queued."""
+    """Times of calls that all ranks make together. On GPUs a call is a CUDA graph where one holds it, else queued."""
 
     def __init__(self, device, rounds=20):
         self.device, self.rounds = device, rounds
@@ -201,8 +201,9 @@ def tensor_part(tiny, device, stopwatch):
         ]
     )
     for case in cases:
-        yield ",".join(f"{k}={v}" for k, v in case.items()), functools.partial(
-            _tensor_case, model, case, c, ranks, device, dtype, stopwatch, tiny
+        yield (
+            ",".join(f"{k}={v}" for k, v in case.items()),
+            functools.partial(_tensor_case, model, case, c, ranks, device, dtype, stopwatch, tiny),
         )
 
 

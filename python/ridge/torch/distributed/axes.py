@@ -148,7 +148,7 @@ def _is_sum(request):
 
 
 def _attention(request):
-    """Queries are apart where each sees all keys. A gradient is a sum over queries and over keys: lse and o say what the
+    """Queries are apart where each sees all keys. Gradients are sums over queries and over keys: lse and o say what the
     other keys weigh."""
     options, backward = request.options, request.has("do")
     every = options.get("causal", "0") == "0" and options.get("window", "-1,-1") == "-1,-1"
@@ -197,7 +197,9 @@ def _rope_cache(request):
 _EACH = Row("a:* -> y:*")
 _NORM = Row(_rows("x:*R residual:*R gamma:R beta:R -> y:*R sum:*R"))
 _NORM_BACKWARD = Row(_rows("dy:*R x:*R sum:*R gamma:R dsum:*R -> dx:*R dgamma:R dbeta:R"))
-_CONVOLUTION = Row(_convolved("x:nc. w:oc. bias:o residual:no. -> y:no."), has_parts=_is_sum, added=("bias", "residual"))
+_CONVOLUTION = Row(
+    _convolved("x:nc. w:oc. bias:o residual:no. -> y:no."), has_parts=_is_sum, added=("bias", "residual")
+)
 _CONVOLUTION_BACKWARD = Row(_convolved("dy:no. x:nc. w:oc. -> dx:nc. dw:oc."))
 _TRANSPOSED = Row(_convolved("x:nc. w:co. bias:o residual:no. -> y:no."), has_parts=_is_sum, added=("bias", "residual"))
 _EACH_IMAGE = Row(_images("x:nc. -> y:nc."))

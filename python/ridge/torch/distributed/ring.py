@@ -1,7 +1,7 @@
 """Attention over a sequence that is spread over the ranks of a group (context parallelism).
 
-Queries stay where they are. Keys and values go around the ring: while a rank attends to those that it has, it sends them
-on and receives the next ones. Attention says what its keys weigh together (its log-sum-exp), from which attention_merge
+Queries stay where they are. Keys and values go around the ring: while a rank attends to those that it has, it sends
+them on and receives the next ones. Attention says what its keys weigh together (its log-sum-exp), from which attention_merge
 puts the results for all keys together, exactly. Backward, keys and values go around again, and behind them their
 gradients, to which each rank adds its own; the log-sum-exp of all keys makes each rank's gradients exact.
 """
@@ -88,8 +88,8 @@ class _RingAttention(torch.autograd.Function):
 
 
 def _share(source, group, causal, tokens):
-    """(queries, keys, diagonal): the slices of a rank's tokens that attend to each other, when its keys are those of rank
-    `source`, and the causal mask that lies on them.
+    """(queries, keys, diagonal): the slices of a rank's tokens that attend to each other, when its keys are those of
+    rank `source`, and the causal mask that lies on them.
 
     Of pieces in zigzag, those of an earlier rank are before all queries in their early half, and behind them in their
     late one; of a later rank, both are before the late half of the queries, and behind the early one.

@@ -1,7 +1,7 @@
 """How a sequence is spread over the ranks of a group, for attention that goes around them (ring.py).
 
-Without a causal mask rank r of n has the r-th of n equal pieces. With one, late tokens see more keys than early ones: the
-sequence is cut into 2 n pieces, of which rank r has the pieces r and 2 n - 1 - r, an early and a late one, so that all
+Without a causal mask rank r of n has the r-th of n equal pieces. With one, late tokens see more keys than early ones:
+the sequence is cut into 2 n pieces, of which rank r has the pieces r and 2 n - 1 - r, an early and a late one, so that all
 have the same work ("zigzag").
 
     n = 2, causal      tokens   0 1 | 2 3 | 4 5 | 6 7        rank 0: 0 1 6 7        rank 1: 2 3 4 5

@@ -7,6 +7,7 @@ inputs whole on each rank, which is right for any.
 
 import dataclasses
 import functools
+import math
 
 import torch
 from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard
@@ -27,7 +28,8 @@ class Choice:
 
 
 def choices(op, request, ranks):
-    """Every Choice of an operator of the registry for a Request, on an axis of so many ranks. All whole comes first."""
+    """Every Choice of an operator of the registry for a Request, on any axis of a mesh of so many ranks. The first one
+    has all whole."""
     inputs, outputs = list(request.shapes), _outputs(op, request)
     whole = Choice(dict.fromkeys(inputs, Replicate()), dict.fromkeys(outputs, Replicate()))
     row = ROWS.get(op.name)
@@ -54,8 +56,8 @@ def _outputs(op, request):
 
 
 def _read(row, request):
-    """{tensor: a letter for each axis} of the text of a row. In outputs, whose shapes are not known here, a star and a dot
-    stand for as many axes as in the input that has the most."""
+    """{tensor: a letter for each axis} of the text of a row. In outputs, whose shapes are not known here, a star and a
+    dot stand for as many axes as in the input that has the most."""
     text = row.axes if isinstance(row.axes, str) else row.axes(request)
     texts = dict(part.split(":") for part in text.replace("->", "").split())
     most, found = {"*": 0, ".": 0}, {}
@@ -99,7 +101,10 @@ def _sizes(axes, request):
 
 
 def _cut_along(letter, row, request, axes, sizes, outputs, ranks):
-    """The choice in which all that have an axis are cut along it; None where there is none."""
+    """The choice in which all that have an axis are cut along it; None where there is none, or where a rank would have
+    nothing of it."""
+    if any((ranks - 1) * math.ceil(size / ranks) >= size for size in sizes[letter]):
+        return None
     even = all(size % ranks == 0 for size in sizes[letter])
     if len(sizes[letter]) > 1 and not even:
         return None
@@ -128,7 +133,7 @@ def _in_parts(group, inputs, outputs):
 
 
 def _rows_of_a_table(row, request, outputs):
-    """The choice in which each rank has some rows of a table: DTensor masks the indices of others, and their results."""
+    """The choice in which a rank has some rows of a table. DTensor masks the indices of others, and their results."""
     table, indices = row.looked_up
     masked = _MaskPartial(offset_shape=torch.Size(request.shapes[table]), offset_dim=0)
     return Choice({table: Shard(0), indices: masked}, dict.fromkeys(outputs, masked))
@@ -164,10 +169,9 @@ def _strategy(op, names, op_schema):
     mesh = op_schema.get_mesh_from_args()
     shapes = {name: x.shape for name, x in zip(names, op_schema.args_schema) if isinstance(x, OpStrategy)}
     request = Request(shapes, op_schema.kwargs_schema)
-    found = [choices(op, request, ranks) for ranks in dict.fromkeys(mesh.shape)]
-    everywhere = [choice for choice in found[0] if all(choice in others for others in found[1:])]
-    placements = [[*choice.outputs.values(), *choice.inputs.values()] for choice in everywhere]
-    outputs = len(everywhere[0].outputs)
+    found = choices(op, request, mesh.size())
+    placements = [[*choice.outputs.values(), *choice.inputs.values()] for choice in found]
+    outputs = len(found[0].outputs)
     strategies = expand_to_full_mesh_op_strategy(mesh, op_schema, placements, input_index=outputs)
     if schema.returns_list(op) and outputs == 1:
         for strategy in strategies.strategies:
