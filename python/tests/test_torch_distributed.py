@@ -114,7 +114,7 @@ def run_checks(ranks):
     """{check: what is wrong with it} of distributed_checks.py."""
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     command = [sys.executable, str(HERE / "distributed_checks.py"), str(ranks)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment)
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     assert done.returncode == 0 and lines, done.stdout + done.stderr
     return json.loads(lines[-1])
