@@ -1,6 +1,8 @@
 // NVIDIA's CUDA.
 #pragma once
-#if defined(__CUDACC__)
+#include <ridge/core/vendor/compiler.hpp>
+
+#if RIDGE_GPU_COMPILER
 #include <cuda_runtime.h>
 #else
 #include <cuda_runtime_api.h>

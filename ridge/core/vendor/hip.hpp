@@ -1,7 +1,9 @@
 // AMD's HIP. Names of attributes are its own, a graph is made by five arguments, shared memory needs no request, and
 // shuffles take no mask.
 #pragma once
-#if defined(__HIPCC__)
+#include <ridge/core/vendor/compiler.hpp>
+
+#if RIDGE_GPU_COMPILER
 #include <hip/hip_runtime.h>
 #else
 #include <hip/hip_runtime_api.h>

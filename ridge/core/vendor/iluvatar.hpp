@@ -1,7 +1,9 @@
 // Iluvatar's CoreX: CUDA's own names, in headers of its own, and warps of 64 lanes. Compiled against a stand-in (test/),
 // and never by its own compiler.
 #pragma once
-#if defined(__CUDACC__) || defined(__ILUVATAR__)
+#include <ridge/core/vendor/compiler.hpp>
+
+#if RIDGE_GPU_COMPILER
 #include <cuda_runtime.h>
 #else
 #include <cuda_runtime_api.h>

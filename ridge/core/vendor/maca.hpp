@@ -1,7 +1,9 @@
 // MetaX's MACA: CUDA's calls with "mc" in front, HIP's spelling of attributes, and warps of 64 lanes. Compiled against
 // a stand-in (test/), and never by its own compiler.
 #pragma once
-#if defined(__MACACC__)
+#include <ridge/core/vendor/compiler.hpp>
+
+#if RIDGE_GPU_COMPILER
 #include <mcr/mc_runtime.h>
 #else
 #include <mcr/mc_runtime_api.h>

@@ -1,7 +1,9 @@
 // Moore Threads' MUSA: CUDA's names with another word in front. Written after its public headers and the programs of
 // others; compiled against a stand-in (test/), and never by its own compiler.
 #pragma once
-#if defined(__MUSACC__)
+#include <ridge/core/vendor/compiler.hpp>
+
+#if RIDGE_GPU_COMPILER
 #include <musa_runtime.h>
 #else
 #include <musa_runtime_api.h>
