@@ -41,10 +41,11 @@ TEST_F(GpuRuntime, DescribesTheDevice) {
 
 TEST_F(GpuRuntime, TakesRatesFromTheModelOfThatName) {
   host_runtime.name = "AMD Instinct MI250X";
+  host_runtime.attributes[cudaDevAttrMultiProcessorCount] = 110;
   const auto info = gpu::query(0);
   ASSERT_TRUE(info.ok()) << info.error().message();
   EXPECT_EQ(info->peak_gbs, device_model("MI250X")->peak_gbs);
-  EXPECT_EQ(info->sms, 104);
+  EXPECT_EQ(info->sms, 110);
 }
 
 TEST_F(GpuRuntime, RefusesWhatItCannotRun) {
