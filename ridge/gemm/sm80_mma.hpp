@@ -46,7 +46,6 @@ inline std::string fits(const Variant& row, const GemmProblem& p, const DeviceIn
   if (std::string why = refuse_before_ampere(device); !why.empty()) return why;
   if ((p.dtype == f8e4m3 || p.dtype == f8e5m2) && device.cc < 89)
     return "tensor cores of 8-bit floats are of compute capability 8.9 and later";
-  if (row.config.promote > 0 && device.cc == 90) return "on Hopper wgmma multiplies 8-bit floats; not measured there";
   if (std::string why = refuse_launch(c, p, mma_smem_bytes(c, p.dtype), device); !why.empty()) return why;
   return refuse_operands(c, p, mma_reads_along_k(p.dtype));
 }

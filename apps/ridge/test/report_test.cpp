@@ -22,7 +22,7 @@ TEST_F(Cli, ReportOfResults) {
     EXPECT_TRUE(file_bytes(page + drawing).starts_with("<svg xmlns=")) << drawing;
   expect_refused(ridge_program({"report", results, folder.write("o.json", results_text("NVIDIA A100")), "-o", page}),
                  "that of the first file");
-  expect_refused(ridge_program({"report", folder.write("t.json", results_text("NVIDIA T4")), "-o", page}), "nearest");
+  expect_refused(ridge_program({"report", folder.write("t.json", results_text("NVIDIA P40")), "-o", page}), "nearest");
   expect_refused(ridge_program({"report", folder.write("b.json", "{}"), "-o", page}), "holds no results");
   expect_refused(ridge_program({"report", folder / "none.json", "-o", page}), "cannot be read");
 }
