@@ -103,8 +103,7 @@ __device__ __forceinline__ void copy_short_mask(float* to, int pitch, int querie
     tile::unpack_pair<T>(bits, first, second);
     return first;
   };
-  const char* const mask =
-      static_cast<const char*>(a.mask) + (batch * a.at_mask.batch + head * a.at_mask.head) * size;
+  const char* const mask = static_cast<const char*>(a.mask) + (batch * a.at_mask.batch + head * a.at_mask.head) * size;
   const std::int64_t apart = warps * a.at_mask.row * size;
   RIDGE_KEEP_LOOP
   for (int key = lane; key < keys; key += 32) {
@@ -281,10 +280,10 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
 
     RIDGE_KEEP_LOOP
     for (int t = 0; t < 2; ++t)
-      start_short_tile<c.d>(t == 0 ? k : v, block.keys,
-                            t == 0 ? Matrix<const T>(a.k, a.at_k, batch, key_head)
-                                   : Matrix<const T>(a.v, a.at_v, batch, key_head),
-                            a.sk, t == 0 ? a.d : a.dv, a.vectors);
+      start_short_tile<c.d>(
+          t == 0 ? k : v, block.keys,
+          t == 0 ? Matrix<const T>(a.k, a.at_k, batch, key_head) : Matrix<const T>(a.v, a.at_v, batch, key_head), a.sk,
+          t == 0 ? a.d : a.dv, a.vectors);
     const Scores<T> scores(a);
     const bool edges = a.mask != nullptr || !all_attend(a, 0, a.sq - 1, 0, a.sk);
     const int first_key = warp * short_keys;
@@ -296,7 +295,10 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
       const float lse = short_lse(a, batch, head);
       RIDGE_KEEP_LOOP
       for (int t = 0; t < 3; ++t)
-        start_short_tile<c.d>(t == 0 ? q : t == 1 ? grad_o : o, block.queries,
+        start_short_tile<c.d>(t == 0   ? q
+                              : t == 1 ? grad_o
+                                       : o,
+                              block.queries,
                               t == 0   ? Matrix<const T>(a.q, a.at_q, batch, head)
                               : t == 1 ? Matrix<const T>(a.grad_o, a.at_grad_o, batch, head)
                                        : Matrix<const T>(a.o, a.at_o, batch, head),

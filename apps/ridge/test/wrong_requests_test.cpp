@@ -103,8 +103,9 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"trace_key", {"trace", "relu:f32:m=4"}, "'n' is missing"},
         Wrong{"trace_variant", {"trace", "relu:f32:n=4", "--variant", "fastest"}, "'fastest'; it must be one of"},
         Wrong{"trace_variant_twice", {"trace", "relu:f32:n=4:variant=scalar", "--variant", "all"}, "given twice"},
-        Wrong{
-            "model", {"explain", "relu:f32:n=4", "--on", "h300"}, "nearest to H100; it must be one of V100 T4 A100 A10 H100"},
+        Wrong{"model",
+              {"explain", "relu:f32:n=4", "--on", "h300"},
+              "nearest to H100; it must be one of V100 T4 A100 A10 H100"},
         Wrong{"plot_in_no_folder",
               {"explain", "relu:f32:n=4", "--on", "h200", "--plot", "/no/such/folder/r.svg"},
               "cannot be written"},
