@@ -92,8 +92,9 @@ template <class Policy, class T, Major MA, Major MB> struct WgmmaKernel {
   static_assert(wgmma_stage_bytes(c) == bytes_a + bytes_b);
   static constexpr bool multicast = c.cluster > 1;
   // Both warpgroups of a tile would store at once while nothing multiplies; in ping-pong one always multiplies.
-  static constexpr bool defers =
-      c.schedule == Schedule::cooperative && c.persistent && blocks == 1 && sizeof(T) == 2 && !c.promote && !c.gated;
+  // With stream-K nvcc would serialize the products: a part that ends in no store keeps the tile before it packed.
+  static constexpr bool defers = c.schedule == Schedule::cooperative && c.persistent && blocks == 1 && sizeof(T) == 2 &&
+                                 !c.promote && !c.gated && !c.stream_k;
   // Whether sums may begin with an addend: D has 16 bits, and nothing adds sums with a coarser rounding than float32's.
   static constexpr bool begins_sums = (sizeof(T) == 2 || c.promote > 0) && !c.gated && has_tma_store<T>;
   // Sums that pass through gelu at a time, where it overlaps the other warpgroup's products.
@@ -505,7 +506,6 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
                 waiting_to.store_copy(copy, waiting);
                 if (copy + 1 < K::Store::copies && step < part.steps) add_step();
               }
-              if constexpr (K::c.stream_k) waits = false;  // a part may follow that does not end in a store
             }
           }
           while (step < part.steps) add_step();
@@ -721,7 +721,7 @@ template <class Policy, class T, Major MA, Major MB, class Epilogue, class Loade
                         .smem = static_cast<std::size_t>(wgmma_smem_bytes(c)),
                         .stream = stream.handle};
   // Blocks with one tile have no next tile to overlap a store with.
-  const bool is_more_than_one = c.stream_k || clusters > at_a_time;
+  const bool is_more_than_one = clusters > at_a_time;
   const auto launch = [&]<Store By>() {
     constexpr auto kernel = gemm_wgmma<Policy, T, MA, MB, Epilogue, Loader, By>;
     if (starts_early(c, steps))
