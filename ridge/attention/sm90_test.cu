@@ -340,13 +340,6 @@ TEST(AttentionOnHopper, WideHeads) {
                                          .special_values = true});
   check<Tiles<128, 64, 256, 256>, bfloat16>(
       {.about = "256 of several tiles", .sq = 300, .sk = 130, .d = 200, .dv = 216});
-  check<Tiles<64, 64, 256, 256, 1>, half>({.about = "one stage",
-                                           .sq = 70,
-                                           .sk = 200,
-                                           .d = 224,
-                                           .dv = 256,
-                                           .causal = Causal::lower_right,
-                                           .special_values = true});
   check<Tiles<128, 128, 192, 128>, half>(
       {.about = "192 and 128", .heads = 1, .sq = 70, .sk = 260, .d = 192, .dv = 128});
 }

@@ -69,8 +69,6 @@ inline constexpr Variant variants[] = {
      {.algorithm = Algorithm::wgmma, .bm = 128, .bn = 96, .d = 192, .dv = 192, .threads = 384}, 0.64},
     {"wgmma_256", "and for the widest", false, true,
      {.algorithm = Algorithm::wgmma, .bm = 128, .bn = 64, .d = 256, .dv = 256, .threads = 384}, 0.67},
-    {"wgmma_256_small", "one consumer, and two blocks on a multiprocessor: for few tiles, and few queries", false, true,
-     {.algorithm = Algorithm::wgmma, .bm = 64, .bn = 64, .d = 256, .dv = 256, .threads = 256, .blocks_per_sm = 2, .stages = 1}, 0.55, Role::trial},
     {"wgmma_bf16x6_64", "float32 on Hopper's tensor cores: each number is split into three bf16 components, and six products are computed", true, false,
      {.algorithm = Algorithm::wgmma_terms, .bm = 128, .bn = 64, .d = 64, .dv = 64, .threads = 384, .stages = 6}, 0.62},
     {"wgmma_bf16x6_128", "the same for wider heads", true, false,

@@ -229,8 +229,8 @@ __device__ __forceinline__ void compute_mma_tile(const Operand<T>& a, const Oper
 // epilogue(A B), or epilogue(A B, A G)               a: [m, k]  b, gate: [n, k]
 // With Config::grouped, for each group g of a's rows: epilogue(A_g B_g), b: [groups, n, k], offsets: [groups + 1], as
 // gemm_grouped; else offsets are unused. Slices as in gemm_thread_tile.
-// Preconditions: cc 80 or later, 89 for 8-bit floats; k < 2^31 - bk; gridDim.x is the number of tiles; a and b are contiguous along MA and
-// MB, and with Loads::vectors every row of them is 16-byte aligned.
+// Preconditions: cc 80 or later, 89 for 8-bit floats; k < 2^31 - bk; gridDim.x is the number of tiles; a and b are
+// contiguous along MA and MB, and with Loads::vectors every row of them is 16-byte aligned.
 template <class Policy, class T, Major MA, Major MB, class Epilogue>
 __global__ void __launch_bounds__(mma_threads(Policy::config), Policy::config.blocks_per_sm)
     gemm_mma_sync(Operand<T> a, OperandB<Policy, T> b, const std::int32_t* offsets, Shape shape, Epilogue epilogue) {

@@ -1,5 +1,5 @@
-// Tensor cores fed from registers (mma.sync), from Ampere on: f64, f16, bf16, float32 as TF32, signed bytes along k, and
-// from Ada on 8-bit floats along k.
+// Tensor cores fed from registers (mma.sync), from Ampere on: f64, f16, bf16, float32 as TF32, signed bytes along k,
+// and from Ada on 8-bit floats along k.
 #pragma once
 #include <ridge/gemm/block_per_tile.hpp>
 

@@ -19,8 +19,8 @@ struct StreamKExchange {
   tile::Arrivals run;
 };
 
-// Scheduler of a block's parts: its tiles of the whole waves, then those of its range. Ranges are numbered from the last
-// block on, because a block waits for the ranges behind its own.   Tiles: TileScheduler
+// Scheduler of a block's parts: its tiles of the whole waves, then those of its range. Ranges are numbered from the
+// last block on, because a block waits for the ranges behind its own.   Tiles: TileScheduler
 template <class Tiles> class StreamKScheduler {
  public:
   template <class W>

@@ -204,7 +204,7 @@ TEST(GemmOnHopper, OffsetsOutsideStayInside) {
   check<grouped, half, k, k>({.m = 30, .n = 24, .k = 64, .offsets = {-7, 12, 2000000000, 40}});
 }
 
-// ---- stream-K: two waves, one and a half, and less than one, of 3 multiprocessors ------------------------------------
+// ---- stream-K: two waves, one and a half, and less than one, of 3 multiprocessors ---------------------------------
 
 constexpr int streams = row_named("stream_k"), gate_streams = row_named("gate_stream_k");
 

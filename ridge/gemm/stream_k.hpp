@@ -1,5 +1,5 @@
-// Stream-K: the steps along k of the last tiles are cut into equal ranges, one for each block, so that no block idles in
-// a last wave. The tiles before them are computed whole, wave after wave. A block's range ends in a tile whose rest
+// Stream-K: the steps along k of the last tiles are cut into equal ranges, one for each block, so that no block idles
+// in a last wave. The tiles before them are computed whole, wave after wave. A block's range ends in a tile whose rest
 // other blocks have computed meanwhile: theirs, the first thing they did, it adds to its own sums, in the order of k.
 //
 // Where there is a whole wave or more, the last one is cut too: ranges are then longer than a tile, so that each tile
