@@ -148,8 +148,8 @@ std::vector<std::string_view> families() {
   return names;
 }
 
-// For each family how many rows need what, and how many fit on a model of each architecture; then the names of those that
-// do not run on any GPU.
+// For each family how many rows need what, and how many fit on a model of each architecture; then the names of those
+// that do not run on any GPU.
 Result<int> show_rows() {
   std::map<std::string_view, std::future<FamilyRows>> under_way;  // thousands of plans each
   for (const std::string_view family : families())

@@ -1,5 +1,5 @@
-// Every operator's plans on every device model: a row is offered where its instructions are, and what a plan launches is
-// within the device's limits.
+// Every operator's plans on every device model: a row is offered where its instructions are, and what a plan launches
+// is within the device's limits.
 #include <ridge/check/placement.hpp>
 #include <ridge/check/reach.hpp>
 #include <ridge/roofline/occupancy.hpp>
@@ -22,8 +22,8 @@ namespace {
 
 class Devices : public testing::TestWithParam<const CaseBook*> {};
 
-// Rows begin at Turing, Ampere or Ada and go on from there; or they are Hopper's alone, whose instructions of its own no
-// later architecture has. (An operator may share a table with others, and have no case for some rows.)
+// Rows begin at Turing, Ampere or Ada and go on from there; or they are Hopper's alone, whose instructions of its own
+// no later architecture has. (An operator may share a table with others, and have no case for some rows.)
 TEST_P(Devices, ARowIsOfferedWhereItsInstructionsAre) {
   const auto from = [](int cc) {
     std::array<bool, architectures.size()> fits;

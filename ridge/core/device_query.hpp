@@ -77,8 +77,8 @@ inline void fill_rates(DeviceInfo& gpu) {
 // ---- code ----------------------------------------------------------------------------------------------------------
 
 // The compute capability that plans may count on, of a GPU of compute capability `cc` and a library that was built for
-// these architectures, as CMake writes them ("75-real,90a-real,120"): that of the code which the driver takes. What only
-// newer GPUs can do is compiled out of it, and its kernels would run and do nothing.
+// these architectures, as CMake writes them ("75-real,90a-real,120"): that of the code which the driver takes. What
+// only newer GPUs can do is compiled out of it, and its kernels would run and do nothing.
 //
 // A GPU runs machine code of its own major version, up to its minor one; else the driver compiles PTX of any version up
 // to its own. "90a" is for 9.0 alone, and "100f" for the same major version. Hopper's own instructions are only in code

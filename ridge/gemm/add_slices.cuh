@@ -15,8 +15,8 @@ namespace ridge::gemm_kernels {
 
 inline constexpr int slice_threads = 128;
 
-// Adds up the slices of two neighbours of one row: `depth` threads of the block add up as many neighbouring slices each,
-// and the first of them their results. All threads of the block call, and the first of each `depth` gets the sum.
+// Adds up the slices of two neighbours of one row: `depth` threads of the block add up as many neighbouring slices
+// each, and the first of them their results. All threads of the block call, and the first of each `depth` gets the sum.
 //   from: the neighbours in the first slice; step: from slice to slice; found: [depth][width]
 template <class X>
 __device__ __forceinline__ simt::vec<X, slice_columns> sum_of_slices(const X* from, std::int64_t step,

@@ -68,8 +68,8 @@ __device__ __forceinline__ void finish_vectors(const Epilogue& epilogue, simt::v
 }
 
 // Hands a warp's tile of Rows x Columns sums in shared memory to an epilogue, in vectors of V neighbours of a row.
-// Where the epilogue says that rows of D are no whole vectors, in vectors of a column: a warp's single accesses are then
-// to neighbours of one row.
+// Where the epilogue says that rows of D are no whole vectors, in vectors of a column: a warp's single accesses are
+// then to neighbours of one row.
 //   tile: D's place of the first sum
 template <int Rows, int Columns, int V, class Sum, class Epilogue>
 __device__ __forceinline__ void finish_warp_tile(const Epilogue& epilogue, const Sum* sums, int pitch,

@@ -1,5 +1,5 @@
-// Iluvatar's CoreX: CUDA's own names, in headers of its own, and warps of 64 lanes. Compiled against a stand-in (test/),
-// and never by its own compiler.
+// Iluvatar's CoreX: CUDA's own names, in headers of its own, and warps of 64 lanes. Compiled against a stand-in
+// (test/), and never by its own compiler.
 #pragma once
 #include <ridge/core/vendor/compiler.hpp>
 
