@@ -341,149 +341,145 @@ std::ostream& operator<<(std::ostream& out, const Wrong& wrong) { return out << 
 std::vector<Wrong> wrong_requests() {
   const auto invalid = RIDGE_INVALID_ARGUMENT;
   return {
-    {"Rank9",
-     [](Request& r) {
-       r.a.sizes.assign(9, 1);
-       r.a.shape = r.a.sizes.data();
-       r.a.ndim = 9;
-     },
-     invalid, "capi_probe: a.ndim is 9; it must be from 0 to 8"},
-        {"NegativeRank", [](Request& r) { r.b.ndim = -1; }, invalid,
-         "capi_probe: b.ndim is -1; it must be from 0 to 8"},
-        {"Lanes", [](Request& r) { r.a.dtype.lanes = 4; }, invalid, "capi_probe: a.dtype.lanes is 4; it must be 1"},
-        {"NoLanes", [](Request& r) { r.a.dtype.lanes = 0; }, invalid, "capi_probe: a.dtype.lanes is 0; it must be 1"},
-        {"UnknownType",
-         [](Request& r) {
-           r.a.dtype = {kDLComplex, 64, 1};
-         },
-         invalid,
-         "capi_probe: a.dtype is DLPack's code 5 of 64 bits; it must be one of f64 f32 f16 (code 2) bf16 (4) f8e4m3 "
-         "(10) f8e5m2 (12) i64 i32 i8 (0) u8 (1) bool (6)"},
-        {"UnknownWidth",
-         [](Request& r) {
-           r.y.dtype = {kDLInt, 16, 1};
-         },
-         invalid,
-         "capi_probe: y.dtype is DLPack's code 0 of 16 bits; it must be one of f64 f32 f16 (code 2) bf16 (4) f8e4m3 "
-         "(10) f8e5m2 (12) i64 i32 i8 (0) u8 (1) bool (6)"},
-        {"NoShape", [](Request& r) { r.a.shape = nullptr; }, invalid,
-         "capi_probe: a.shape is NULL; it must be an array of ndim sizes"},
-        {"NegativeSize",
-         [](Request& r) {
-           r.a.sizes = {2, -3};
-         },
-         invalid, "capi_probe: a.shape is 2x-3; it must be of sizes that are not negative"},
-        {"TooManyBytes",
-         [](Request& r) {
-           r.a.sizes = {1ll << 40, 1ll << 21};
-         },
-         invalid, "capi_probe: a.shape is 1099511627776x2097152; it must be of fewer than 2^63 bytes"},
-        {"TooManyBytesBesideZero",
-         [](Request& r) {
-           r.a.sizes = {0, 1ll << 62};
-         },
-         invalid, "capi_probe: a.shape is 0x4611686018427387904; it must be of fewer than 2^63 bytes"},
-        {"StridesTooFar",
-         [](Request& r) {
-           r.a.set_strides({INT64_MIN, 1});
-         },
-         invalid,
-         "capi_probe: a.strides is -9223372036854775808,1; it must be such that elements lie within 2^63 bytes"},
-        {"StridesTooFarTogether",
-         [](Request& r) {
-           r.a.set_strides({1ll << 60, -(1ll << 59)});
-         },
-         invalid,
-         "capi_probe: a.strides is 1152921504606846976,-576460752303423488; it must be such that elements lie within "
-         "2^63 bytes"},
-        {"Misaligned", [](Request& r) { r.a.byte_offset = 2; }, invalid,
-         "capi_probe: a.data is at an address that is not a multiple of 4; it must be aligned to its elements, f32"},
-        {"OffsetPastTheEnd", [](Request& r) { r.a.byte_offset = UINT64_MAX - 3; }, invalid,
-         "capi_probe: a.data is at an address from which elements lie beyond the address space; it must be such that "
-         "elements lie in memory, byte_offset and strides counted"},
-        {"StridesPastTheStart",
-         [](Request& r) {
-           r.y.set_strides({-(1ll << 60), 1});
-         },
-         invalid,
-         "capi_probe: y.data is at an address from which elements lie beyond the address space; it must be such that "
-         "elements lie in memory, byte_offset and strides counted"},
-#if !RIDGE_HAS_HIP
-        {"Rocm",
-         [](Request& r) {
-           r.y.device = {kDLROCM, 0};
-         },
-         invalid,
-         "capi_probe: y.device.device_type is 10; it must be kDLCPU (1), kDLCUDA (2), kDLCUDAHost (3) or "
-         "kDLCUDAManaged (13)"},
-#endif
-        {"NegativeGpu",
-         [](Request& r) {
-           r.y.device = {kDLCUDA, -1};
-         },
-         invalid, "capi_probe: y.device.device_id is -1; it must be 0 or more"},
-        {"TwoDevices",
-         [](Request& r) {
-           r.y.device = {kDLCUDA, 1};
-         },
-         invalid, "capi_probe: y.device is cuda:1; it must be that of a, cpu"},
-        {"NullInput", [](Request& r) { r.inputs[1] = nullptr; }, invalid,
-         "capi_probe: b is NULL; it must be a pointer to a tensor"},
-        {"NullOutput", [](Request& r) { r.outputs[0] = nullptr; }, invalid,
-         "capi_probe: y is NULL; it must be a pointer to a tensor"},
-        {"TooFewInputs", [](Request& r) { r.inputs.pop_back(); }, invalid,
-         "capi_probe: the number of inputs is 1; it must be 2 (a, b)"},
-        {"NoInputs", [](Request& r) { r.inputs.clear(); }, invalid,
-         "capi_probe: the number of inputs is 0; it must be 2 (a, b)"},
-        {"TooManyInputs", [](Request& r) { r.inputs.assign(17, &r.a); }, invalid,
-         "ridge_plan_create: n_inputs is 17; it must be from 0 to 16"},
-        {"TooFewOutputs", [](Request& r) { r.outputs.pop_back(); }, invalid,
-         "capi_probe: outputs is 1 tensor; it must be 2 tensors"},
-        {"MoreOutputsThanNames", [](Request& r) { r.outputs.push_back(&r.s); }, invalid,
-         "capi_probe: outputs is 3 tensors; it must be 2 tensors"},
-        {"OutputType", [](Request& r) { r.y.dtype = f64_type; }, invalid, "capi_probe: y.dtype is f64; it must be f32"},
-        {"OutputShape",
-         [](Request& r) {
-           r.y.sizes = {3, 2};
-         },
-         invalid, "capi_probe: y.shape is 3x2; it must be 2x3"},
-        {"UnknownOption",
-         [](Request& r) {
-           r.options = {{"byte", "1"}};
-         },
-         invalid, "capi_probe: option is 'byte'; it must be one of variant bytes throw"},
-        {"OptionValue",
-         [](Request& r) {
-           r.options = {{"bytes", "many"}};
-         },
-         invalid, "capi_probe: bytes is 'many'; it must be a whole number"},
-        {"OptionWithoutKey",
-         [](Request& r) {
-           r.options = {{nullptr, "1"}};
-         },
-         invalid, "capi_probe: an option's key is NULL; it must be given"},
-        {"OptionWithoutValue",
-         [](Request& r) {
-           r.options = {{"bytes", nullptr}};
-         },
-         invalid, "capi_probe: an option's value is NULL; it must be given"},
-        {"DeviceText", [](Request& r) { r.device = "cuda:x"; }, invalid,
-         "device is 'cuda:x'; it must be cpu, cuda or cuda:N"},
-        {"OutOfMemory",
-         [](Request& r) {
-           r.options = {{"throw", "bad_alloc"}};
-         },
-         RIDGE_OUT_OF_MEMORY, "Ridge has run out of memory"},
-        {"Exception",
-         [](Request& r) {
-           r.options = {{"throw", "logic_error"}};
-         },
-         RIDGE_INTERNAL_ERROR, "a fault on purpose"},
-        {"ExceptionOfNoKind",
-         [](Request& r) {
-           r.options = {{"throw", "number"}};
-         },
-         RIDGE_INTERNAL_ERROR, "an exception of an unknown kind was thrown"},
+      {"Rank9",
+       [](Request& r) {
+         r.a.sizes.assign(9, 1);
+         r.a.shape = r.a.sizes.data();
+         r.a.ndim = 9;
+       },
+       invalid, "capi_probe: a.ndim is 9; it must be from 0 to 8"},
+      {"NegativeRank", [](Request& r) { r.b.ndim = -1; }, invalid, "capi_probe: b.ndim is -1; it must be from 0 to 8"},
+      {"Lanes", [](Request& r) { r.a.dtype.lanes = 4; }, invalid, "capi_probe: a.dtype.lanes is 4; it must be 1"},
+      {"NoLanes", [](Request& r) { r.a.dtype.lanes = 0; }, invalid, "capi_probe: a.dtype.lanes is 0; it must be 1"},
+      {"UnknownType",
+       [](Request& r) {
+         r.a.dtype = {kDLComplex, 64, 1};
+       },
+       invalid,
+       "capi_probe: a.dtype is DLPack's code 5 of 64 bits; it must be one of f64 f32 f16 (code 2) bf16 (4) f8e4m3 "
+       "(10) f8e5m2 (12) i64 i32 i8 (0) u8 (1) bool (6)"},
+      {"UnknownWidth",
+       [](Request& r) {
+         r.y.dtype = {kDLInt, 16, 1};
+       },
+       invalid,
+       "capi_probe: y.dtype is DLPack's code 0 of 16 bits; it must be one of f64 f32 f16 (code 2) bf16 (4) f8e4m3 "
+       "(10) f8e5m2 (12) i64 i32 i8 (0) u8 (1) bool (6)"},
+      {"NoShape", [](Request& r) { r.a.shape = nullptr; }, invalid,
+       "capi_probe: a.shape is NULL; it must be an array of ndim sizes"},
+      {"NegativeSize",
+       [](Request& r) {
+         r.a.sizes = {2, -3};
+       },
+       invalid, "capi_probe: a.shape is 2x-3; it must be of sizes that are not negative"},
+      {"TooManyBytes",
+       [](Request& r) {
+         r.a.sizes = {1ll << 40, 1ll << 21};
+       },
+       invalid, "capi_probe: a.shape is 1099511627776x2097152; it must be of fewer than 2^63 bytes"},
+      {"TooManyBytesBesideZero",
+       [](Request& r) {
+         r.a.sizes = {0, 1ll << 62};
+       },
+       invalid, "capi_probe: a.shape is 0x4611686018427387904; it must be of fewer than 2^63 bytes"},
+      {"StridesTooFar",
+       [](Request& r) {
+         r.a.set_strides({INT64_MIN, 1});
+       },
+       invalid, "capi_probe: a.strides is -9223372036854775808,1; it must be such that elements lie within 2^63 bytes"},
+      {"StridesTooFarTogether",
+       [](Request& r) {
+         r.a.set_strides({1ll << 60, -(1ll << 59)});
+       },
+       invalid,
+       "capi_probe: a.strides is 1152921504606846976,-576460752303423488; it must be such that elements lie within "
+       "2^63 bytes"},
+      {"Misaligned", [](Request& r) { r.a.byte_offset = 2; }, invalid,
+       "capi_probe: a.data is at an address that is not a multiple of 4; it must be aligned to its elements, f32"},
+      {"OffsetPastTheEnd", [](Request& r) { r.a.byte_offset = UINT64_MAX - 3; }, invalid,
+       "capi_probe: a.data is at an address from which elements lie beyond the address space; it must be such that "
+       "elements lie in memory, byte_offset and strides counted"},
+      {"StridesPastTheStart",
+       [](Request& r) {
+         r.y.set_strides({-(1ll << 60), 1});
+       },
+       invalid,
+       "capi_probe: y.data is at an address from which elements lie beyond the address space; it must be such that "
+       "elements lie in memory, byte_offset and strides counted"},
+      {"Vulkan",
+       [](Request& r) {
+         r.y.device = {kDLVulkan, 0};
+       },
+       invalid,
+       "capi_probe: y.device.device_type is 7; it must be kDLCPU (1), kDLCUDA (2), kDLCUDAHost (3) or "
+       "kDLCUDAManaged (13)"},
+      {"NegativeGpu",
+       [](Request& r) {
+         r.y.device = {kDLCUDA, -1};
+       },
+       invalid, "capi_probe: y.device.device_id is -1; it must be 0 or more"},
+      {"TwoDevices",
+       [](Request& r) {
+         r.y.device = {kDLCUDA, 1};
+       },
+       invalid, "capi_probe: y.device is cuda:1; it must be that of a, cpu"},
+      {"NullInput", [](Request& r) { r.inputs[1] = nullptr; }, invalid,
+       "capi_probe: b is NULL; it must be a pointer to a tensor"},
+      {"NullOutput", [](Request& r) { r.outputs[0] = nullptr; }, invalid,
+       "capi_probe: y is NULL; it must be a pointer to a tensor"},
+      {"TooFewInputs", [](Request& r) { r.inputs.pop_back(); }, invalid,
+       "capi_probe: the number of inputs is 1; it must be 2 (a, b)"},
+      {"NoInputs", [](Request& r) { r.inputs.clear(); }, invalid,
+       "capi_probe: the number of inputs is 0; it must be 2 (a, b)"},
+      {"TooManyInputs", [](Request& r) { r.inputs.assign(17, &r.a); }, invalid,
+       "ridge_plan_create: n_inputs is 17; it must be from 0 to 16"},
+      {"TooFewOutputs", [](Request& r) { r.outputs.pop_back(); }, invalid,
+       "capi_probe: outputs is 1 tensor; it must be 2 tensors"},
+      {"MoreOutputsThanNames", [](Request& r) { r.outputs.push_back(&r.s); }, invalid,
+       "capi_probe: outputs is 3 tensors; it must be 2 tensors"},
+      {"OutputType", [](Request& r) { r.y.dtype = f64_type; }, invalid, "capi_probe: y.dtype is f64; it must be f32"},
+      {"OutputShape",
+       [](Request& r) {
+         r.y.sizes = {3, 2};
+       },
+       invalid, "capi_probe: y.shape is 3x2; it must be 2x3"},
+      {"UnknownOption",
+       [](Request& r) {
+         r.options = {{"byte", "1"}};
+       },
+       invalid, "capi_probe: option is 'byte'; it must be one of variant bytes throw"},
+      {"OptionValue",
+       [](Request& r) {
+         r.options = {{"bytes", "many"}};
+       },
+       invalid, "capi_probe: bytes is 'many'; it must be a whole number"},
+      {"OptionWithoutKey",
+       [](Request& r) {
+         r.options = {{nullptr, "1"}};
+       },
+       invalid, "capi_probe: an option's key is NULL; it must be given"},
+      {"OptionWithoutValue",
+       [](Request& r) {
+         r.options = {{"bytes", nullptr}};
+       },
+       invalid, "capi_probe: an option's value is NULL; it must be given"},
+      {"DeviceText", [](Request& r) { r.device = "cuda:x"; }, invalid,
+       "device is 'cuda:x'; it must be cpu, cuda or cuda:N"},
+      {"OutOfMemory",
+       [](Request& r) {
+         r.options = {{"throw", "bad_alloc"}};
+       },
+       RIDGE_OUT_OF_MEMORY, "Ridge has run out of memory"},
+      {"Exception",
+       [](Request& r) {
+         r.options = {{"throw", "logic_error"}};
+       },
+       RIDGE_INTERNAL_ERROR, "a fault on purpose"},
+      {"ExceptionOfNoKind",
+       [](Request& r) {
+         r.options = {{"throw", "number"}};
+       },
+       RIDGE_INTERNAL_ERROR, "an exception of an unknown kind was thrown"},
   };
 }
 

@@ -5,6 +5,7 @@
 #include <ridge/core/dtype.hpp>
 #include <ridge/simt/fast_math.hpp>
 #include <ridge/simt/simt.hpp>
+#include <ridge/tile/packed.cuh>
 
 namespace ridge::attention_kernels {
 
@@ -193,6 +194,19 @@ __device__ __forceinline__ float mask_at(const Arguments<T>& a, int batch, int h
   if (a.mask_dtype == DType::boolean) return static_cast<const unsigned char*>(a.mask)[at] ? 0.0f : minus_infinity;
   if (a.mask_dtype == DType::f32) return static_cast<const float*>(a.mask)[at];
   return static_cast<float>(static_cast<const T*>(a.mask)[at]);
+}
+
+// The same of an element's bits, which were loaded by an instruction for its size.
+template <class T> __device__ __forceinline__ float mask_of_bits(const Arguments<T>& a, unsigned bits) {
+  if (a.mask_dtype == DType::boolean) return bits ? 0.0f : minus_infinity;
+  if (a.mask_dtype == DType::f32) return __uint_as_float(bits);
+  if constexpr (sizeof(T) == 2) {
+    float first, second;
+    tile::unpack_pair<T>(bits, first, second);
+    return first;
+  } else {
+    return 0;  // masks of another type have 16 bits
+  }
 }
 
 // cap tanh(x / cap). For 16-bit types by e^x and the quotient of the special-function unit; the error of about 2^-21 of

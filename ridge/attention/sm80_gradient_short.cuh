@@ -96,13 +96,6 @@ __device__ __forceinline__ void copy_short_mask(float* to, int pitch, int querie
     if (is_float) return *reinterpret_cast<const unsigned*>(from);
     return is_boolean ? *reinterpret_cast<const unsigned char*>(from) : *reinterpret_cast<const unsigned short*>(from);
   };
-  const auto value = [&](unsigned bits) {
-    if (is_float) return __uint_as_float(bits);
-    if (is_boolean) return bits ? 0.0f : minus_infinity;
-    float first, second;
-    tile::unpack_pair<T>(bits, first, second);
-    return first;
-  };
   const char* const mask = static_cast<const char*>(a.mask) + (batch * a.at_mask.batch + head * a.at_mask.head) * size;
   const std::int64_t apart = warps * a.at_mask.row * size;
   RIDGE_KEEP_LOOP
@@ -116,7 +109,7 @@ __device__ __forceinline__ void copy_short_mask(float* to, int pitch, int querie
         bits[r] = key < a.sk && query + r * warps < a.sq ? load(from) : is_boolean ? 1 : 0;
       RIDGE_UNROLL_ON_GPU
       for (int r = 0; r < rows; ++r)
-        if (query + r * warps < queries) to[(query + r * warps) * pitch + key] = value(bits[r]);
+        if (query + r * warps < queries) to[(query + r * warps) * pitch + key] = mask_of_bits(a, bits[r]);
     }
   }
 }

@@ -143,22 +143,11 @@ template <class Consumer, class T> struct WgmmaMaskRow {
     for (int p = 0; p < pieces; ++p)
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
-        const unsigned bits = elements[p][e];
-        float& bias = biases[p][e];
-        if (a.mask_dtype == DType::boolean) bias = bits ? 0.0f : minus_infinity;
-        else if (a.mask_dtype == DType::f32) bias = __uint_as_float(bits);
-        else bias = first_of_pair(bits);
-        any = any || bias == minus_infinity;
+        biases[p][e] = mask_of_bits(a, elements[p][e]);
+        any = any || biases[p][e] == minus_infinity;
       }
     if (a.mask_dtype != DType::boolean) m.add_row(biases);
     if (simt::tile<32>().any(any)) m.exclude_row(biases);
-  }
-
- private:
-  static __device__ __forceinline__ float first_of_pair(unsigned bits) {
-    float first, second;
-    tile::unpack_pair<T>(bits, first, second);
-    return first;
   }
 };
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <ridge/conv/launch.cuh>
 #include <ridge/conv/sm90_image.hpp>
-#include <ridge/gemm/sm90_wgmma.cuh>
+#include <ridge/gemm/sm90_wgmma_launch.cuh>
 
 namespace ridge::conv_detail {
 

@@ -5,7 +5,7 @@
 #include <ridge/conv/sm90_output.cuh>
 #include <ridge/conv/sm90_shuffle.hpp>
 #include <ridge/core/divider.hpp>
-#include <ridge/gemm/sm90_wgmma.cuh>
+#include <ridge/gemm/sm90_wgmma_launch.cuh>
 
 namespace ridge::conv_detail {
 

@@ -49,11 +49,11 @@ inline const DeviceInfo* nearest_model(int cc, int sms) {
 }
 
 // Fills the rates of a GPU whose name, cc, sms, clock_ghz and peak_gbs the driver gave: its model's, or those of the
-// nearest model for each multiprocessor and clock.
-inline void fill_rates(DeviceInfo& gpu) {
+// nearest model for each multiprocessor and clock. Returns whether there is one.
+inline bool fill_rates(DeviceInfo& gpu) {
   const DeviceInfo* same = model_of_name(gpu.name, gpu.sms);
   const DeviceInfo* model = same ? same : nearest_model(gpu.cc, gpu.sms);
-  if (!model) return;
+  if (!model) return false;
   const double share = same ? 1 : gpu.sms * gpu.clock_ghz / (model->sms * model->clock_ghz);
   for (double DeviceInfo::*rate :
        {&DeviceInfo::fp32_tflops, &DeviceInfo::fp64_tflops, &DeviceInfo::tf32_tflops, &DeviceInfo::fp16_tflops,
@@ -67,11 +67,12 @@ inline void fill_rates(DeviceInfo& gpu) {
     gpu.memory_gbs = same->memory_gbs;
     gpu.read_gbs = same->read_gbs;
     gpu.source = same->source;
-    return;
+    return true;
   }
   gpu.memory_gbs = 0.9 * gpu.peak_gbs;              // as a good copy reaches
   gpu.l2_gbs = std::max(gpu.l2_gbs, gpu.peak_gbs);  // also of a slice of a GPU, which has all memory's width
   gpu.source = "the driver's clocks and widths; rates as a multiprocessor of the " + model->name + " has them";
+  return true;
 }
 
 // ---- code ----------------------------------------------------------------------------------------------------------

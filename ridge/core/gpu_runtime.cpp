@@ -39,15 +39,12 @@ static int figure(int index, vendor::Attribute attribute, int otherwise = 0) {
   return otherwise;
 }
 
-// Orders of magnitude for a device that no model describes: the driver reports no measured rate.
-static void estimate_rates(DeviceInfo& info, int index, int minor) {
-  info.clock_ghz = figure(index, vendor::clock_khz) * 1e-6;
-  info.peak_gbs = 2.0 * figure(index, vendor::memory_clock_khz) * 1e3 * figure(index, vendor::memory_bus_bits) / 8 *
-                  1e-9;                   // double data rate
+// Orders of magnitude for a device that no model describes, given its clock and its memory's rate.
+static void estimate_rates(DeviceInfo& info) {
   info.memory_gbs = 0.9 * info.peak_gbs;  // as a good copy reaches
   info.l2_gbs = 3 * info.memory_gbs;      // a usual ratio
   info.fp32_tflops = 2.0 * vendor::fp32_lanes * info.sms * info.clock_ghz * 1e-3;
-  info.fp64_tflops = info.fp32_tflops / (vendor::has_compute_capability && minor != 0 ? 64 : 2);
+  info.fp64_tflops = info.fp32_tflops / 2;
   info.launch_us = 1.5;
   info.source = "the driver's clocks and widths; usual ratios";
 }
@@ -88,8 +85,10 @@ Result<DeviceInfo> query(int index) {
   info.smem_reserved = figure(index, vendor::shared_reserved);
   info.l2_bytes = figure(index, vendor::l2_bytes);
   info.memory_bytes = static_cast<std::int64_t>(p.totalGlobalMem);
-  estimate_rates(info, index, p.minor);
-  fill_rates(info);
+  info.clock_ghz = figure(index, vendor::clock_khz) * 1e-6;
+  info.peak_gbs = 2.0 * figure(index, vendor::memory_clock_khz) * 1e3 * figure(index, vendor::memory_bus_bits) / 8 *
+                  1e-9;  // double data rate
+  if (!fill_rates(info)) estimate_rates(info);
 #ifdef RIDGE_CUDA_ARCHITECTURES  // of this library; not where a test compiles this alone
   const auto capability = capability_of_code(info.cc, RIDGE_CUDA_ARCHITECTURES);
   if (!capability) return capability.error();

@@ -5,6 +5,7 @@
 #include <ridge/gemm/slices.cuh>
 #include <ridge/gemm/sm90_split.cuh>
 #include <ridge/gemm/sm90_thread_tile.cuh>
+#include <ridge/gemm/sm90_wgmma_launch.cuh>
 
 namespace ridge::gemm_detail {
 namespace {

@@ -14,7 +14,7 @@
 #pragma once
 #include <ridge/gemm/element.cuh>
 #include <ridge/gemm/sm90_split.hpp>
-#include <ridge/gemm/sm90_wgmma.cuh>
+#include <ridge/gemm/sm90_wgmma_launch.cuh>
 #include <ridge/tile/sm90/bulk_copy.cuh>
 #include <ridge/tile/sm90/cluster.cuh>
 #include <ridge/tile/sm90/dependent_launch.cuh>

@@ -3,7 +3,7 @@
 #include <ridge/gemm/row_named.hpp>
 #include <ridge/gemm/sm90_split.cuh>
 #include <ridge/gemm/sm90_thread_tile.cuh>
-#include <ridge/gemm/sm90_wgmma.cuh>
+#include <ridge/gemm/sm90_wgmma_launch.cuh>
 
 #include <gtest/gtest.h>
 

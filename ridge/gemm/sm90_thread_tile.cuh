@@ -17,7 +17,7 @@
 #pragma once
 #include <ridge/gemm/grid.cuh>
 #include <ridge/gemm/sm90_thread_tile.hpp>
-#include <ridge/gemm/sm90_wgmma.cuh>
+#include <ridge/gemm/sm90_wgmma_launch.cuh>
 #include <ridge/tile/dependent_launch.cuh>
 
 namespace ridge::gemm_kernels {

@@ -289,10 +289,10 @@ inline Clocks clocks_of_tiles(const Variant& row, const GemmProblem& p, const De
                                   : brought / (memory_bytes * addend_share);
   const double store = columns(c) / 64 % 2 == 0 ? 1 : odd_copies;
   const double finish = stored / (64 * 256) * store_clocks * store + stored * instructions / (4 * 32) + waits;
-  const double blocks = static_cast<double>(
-      wgmma_clusters(c, static_cast<std::int64_t>(tiles), static_cast<std::int64_t>(steps), device.sms));
-  const double most =
-      c.stream_k ? tiles / blocks : std::ceil(tiles / std::max(1, device.sms / c.cluster));  // of one block
+  // Of one block.
+  const double most = c.stream_k ? tiles / static_cast<double>(gemm_kernels::stream_k_blocks(
+                                               static_cast<std::int64_t>(tiles), steps_of(c, p), device.sms))
+                                 : std::ceil(tiles / std::max(1, device.sms / c.cluster));
   const double first_load = stage * device.sms / device.memory_gbs * device.clock_ghz;
   const double start = start_clocks + first_load +
                        (c.cluster > 1            ? cluster_start_clocks

@@ -6,8 +6,7 @@
 // has two blocks at most.
 #pragma once
 #include <ridge/gemm/config.hpp>
-
-#include <algorithm>
+#include <ridge/tile/last_block.hpp>
 
 namespace ridge::gemm_kernels {
 
@@ -52,7 +51,8 @@ constexpr std::size_t stream_k_sums_bytes(const Config& c, unsigned blocks) {
   return std::size_t{blocks} * static_cast<std::size_t>(c.bm * c.bn) * sizeof(float);
 }
 constexpr std::size_t stream_k_bytes(const Config& c, unsigned blocks, int consumers) {
-  return stream_k_sums_bytes(c, blocks) + std::size_t{blocks} * static_cast<std::size_t>(consumers) * 8;
+  return stream_k_sums_bytes(c, blocks) +
+         std::size_t{blocks} * static_cast<std::size_t>(consumers) * sizeof(tile::Arrivals);
 }
 
 }  // namespace ridge::gemm_kernels

@@ -121,6 +121,7 @@ struct ColumnSlice {
 
 // A row of one block. A row of a cluster's blocks: sm90_fused.cuh.
 struct OneBlock {
+  static constexpr bool available = true;
   template <class T> using Copies = LaneCopies;
   struct ExchangeBuffer {};
   __device__ __forceinline__ OneBlock(const FusedRows&, ExchangeBuffer&) {}
@@ -207,6 +208,7 @@ template <class T> struct EdgeElement { T x = T(0.0f), dy = T(0.0f); };
 template <class Policy, int Warp, class T, class Blocks = OneBlock>
 __global__ void __launch_bounds__(Policy::config.threads, 1)
     norm_fused_gradient(Backward<T> a, SumsOutput<T> output, FusedRows shape) {
+  if constexpr (!Blocks::available) return;  // code for another architecture, which nothing launches
   constexpr Config c = Policy::config;
   constexpr int K = c.in_registers, V = tile::vector_elements<T>;
   constexpr int threads = c.threads, rows = c.rows, lanes = threads / rows;

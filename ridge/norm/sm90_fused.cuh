@@ -45,14 +45,12 @@ class BulkCopies {
 };
 
 // A row in slices of a cluster's blocks. Blocks exchange words with their number, as tile/sm90/row_ring.cuh does: a
-// block sends a row's sums before it takes those of the next row, and receives the others' after that. Code for other
-// architectures, which nothing launches, has none of this.
+// block sends a row's sums before it takes those of the next row, and receives the others' after that.
 class ClusterBlocks {
-  static constexpr bool available = tile::sm90::available;
-
  public:
+  static constexpr bool available = tile::sm90::available;
   // For 16-bit types, the copy engine's registers would be spilled in every iteration.
-  template <class T> using Copies = std::conditional_t<available && sizeof(T) == 4, BulkCopies, LaneCopies>;
+  template <class T> using Copies = std::conditional_t<sizeof(T) == 4, BulkCopies, LaneCopies>;
   static constexpr int most = 16, words = 5, exchanges = 2;  // words of RowSums
   struct ExchangeBuffer {
     alignas(8) unsigned slots[exchanges][most][words][2];  // a word, and its number
@@ -65,13 +63,9 @@ class ClusterBlocks {
          i += static_cast<int>(blockDim.x))
       (&exchange_buffer.slots[0][0][0][0])[i] = 0;  // no exchange's number
   }
-  __device__ __forceinline__ void start() const {
-    if constexpr (available) tile::sm90::cluster_sync();
-  }
+  __device__ __forceinline__ void start() const { tile::sm90::cluster_sync(); }
   // No block leaves while another one may still write to it.
-  __device__ __forceinline__ void finish() const {
-    if constexpr (available) tile::sm90::cluster_sync_relaxed();
-  }
+  __device__ __forceinline__ void finish() const { tile::sm90::cluster_sync_relaxed(); }
   __device__ __forceinline__ std::int64_t index() const { return static_cast<int>(blockIdx.x) / shape.cluster; }
   __device__ __forceinline__ std::int64_t count() const { return static_cast<int>(gridDim.x) / shape.cluster; }
 
@@ -87,37 +81,31 @@ class ClusterBlocks {
     };
     if (const int r = static_cast<int>(threadIdx.x); r < most)
       exchange_buffer.elements[r] = r < shape.cluster ? static_cast<float>(begin(r + 1) - begin(r)) : 0.0f;
-    int rank = 0;
-    if constexpr (available) rank = static_cast<int>(tile::sm90::cluster_rank());
+    const int rank = static_cast<int>(tile::sm90::cluster_rank());
     return {begin(rank), begin(rank + 1)};
   }
 
-  __device__ __forceinline__ void send([[maybe_unused]] const RowSums& own) {
-    if constexpr (available) {
-      ++number;
-      if (static_cast<int>(threadIdx.x) >= shape.cluster) return;
-      const unsigned rank = tile::sm90::cluster_rank();
-      unsigned word[words];
-      memcpy(word, &own, sizeof word);
+  __device__ __forceinline__ void send(const RowSums& own) {
+    ++number;
+    if (static_cast<int>(threadIdx.x) >= shape.cluster) return;
+    const unsigned rank = tile::sm90::cluster_rank();
+    unsigned word[words];
+    memcpy(word, &own, sizeof word);
 #pragma unroll
-      for (int w = 0; w < words; ++w)
-        tile::sm90::send(exchange_buffer.slots[number % exchanges][rank][w], threadIdx.x, word[w], number);
-    }
+    for (int w = 0; w < words; ++w)
+      tile::sm90::send(exchange_buffer.slots[number % exchanges][rank][w], threadIdx.x, word[w], number);
   }
   // Each warp waits for itself: lane l for the value of block l % most.
-  __device__ __forceinline__ RowSums receive(const RowSums& own) {
-    RowSums s = own;
-    if constexpr (available) {
-      const int sender = static_cast<int>(threadIdx.x) % most, from = sender < shape.cluster ? sender : 0;
-      unsigned word[words];
+  __device__ __forceinline__ RowSums receive(const RowSums&) {
+    const int sender = static_cast<int>(threadIdx.x) % most, from = sender < shape.cluster ? sender : 0;
+    unsigned word[words];
 #pragma unroll
-      for (int w = 0; w < words; ++w)
-        word[w] = tile::sm90::receive(exchange_buffer.slots[number % exchanges][from][w], number);
-      memcpy(&s, word, sizeof word);
-      if (sender >= shape.cluster) s.of = {0, 0, 0, 0};
-      s = together<most>(s, exchange_buffer.elements[sender], simt::tile<warp>());
-    }
-    return s;
+    for (int w = 0; w < words; ++w)
+      word[w] = tile::sm90::receive(exchange_buffer.slots[number % exchanges][from][w], number);
+    RowSums s{};
+    memcpy(&s, word, sizeof word);
+    if (sender >= shape.cluster) s.of = {0, 0, 0, 0};
+    return together<most>(s, exchange_buffer.elements[sender], simt::tile<warp>());
   }
 
  private:

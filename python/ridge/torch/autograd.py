@@ -403,8 +403,10 @@ def _(call, dy):
     if call.sin is not None:
         return {"x": _ridge("rope")(dy, call.positions, call.cos, -call.sin, **call.options)}
     positions = call.positions
-    if positions is None:  # 0, 1, 2, ..., spread over ranks where dy is
+    if positions is None and hasattr(dy, "placements"):  # 0, 1, 2, ..., spread over ranks as dy is
         positions = dy.new_ones(dy.shape[-3], dtype=torch.int64).cumsum(0) - 1
+    elif positions is None:
+        positions = torch.arange(dy.shape[-3], device=dy.device)
     return {"x": _ridge("rope")(dy, -positions, **call.options)}
 
 
