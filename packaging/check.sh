@@ -32,15 +32,18 @@ consume() {  # consumer, CMake option...
   run cmake --build "$scratch/$1" --parallel "$(nproc)"
 }
 
-# Every header that a program may include compiles on its own, and none asks for one that is not installed.
+# Every header that a program may include compiles on its own, and none asks for one that is not installed. Those of the
+# GPUs' runtimes ask for their vendors' headers: core/vendor/compiler.hpp chooses among them, and the test of a build for
+# a vendor compiles that one's.
 headers_alone() {
   cd "$1"
   local folder name
-  find . -name '*.h' -o -name '*.hpp' -o -name '*.cuh' | sed -e 's|^\./||' -e '/\/sm[0-9]/d' -e '/^ridge\/lab\//d' >"$scratch/all"
+  find . -name '*.h' -o -name '*.hpp' -o -name '*.cuh' | sed -e 's|^\./||' -e '/\/sm[0-9]/d' -e '/^ridge\/lab\//d' \
+    -e '/^ridge\/core\/vendor\//d' >"$scratch/all"
   sed 's/.*/#include <&>/' "$scratch/all" >"$scratch/all.cpp"
   run "$CXX" -std=c++20 -I. -M -MF "$scratch/all.d" "$scratch/all.cpp"
 
-  ls ridge.h ridge/dlpack.h ridge/core/*.hpp ridge/simt/*.hpp ridge/tile/*.cuh >"$scratch/public"
+  ls ridge.h ridge/dlpack.h ridge/core/*.hpp ridge/core/vendor/compiler.hpp ridge/simt/*.hpp ridge/tile/*.cuh >"$scratch/public"
   for folder in ridge/*/; do
     name=$(basename "$folder")
     [[ ! -f $folder$name.hpp ]] || echo "$folder$name.hpp"

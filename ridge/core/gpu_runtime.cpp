@@ -1,8 +1,8 @@
 // A GPU's runtime behind gpu.hpp, in the words of vendor/vendor.hpp.
 #include <ridge/core/device_query.hpp>
-#include <ridge/core/event_pool.hpp>
 #include <ridge/core/gpu.hpp>
 #include <ridge/core/vector_access.hpp>
+#include <ridge/core/vendor/event_pool.hpp>
 #include <ridge/core/vendor/vendor.hpp>
 
 #include <algorithm>
