@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # scripts/setup.sh [GROUP...]: makes sure that what a group needs is here. Groups: build (default), format, fuzz, hip,
-# cache, python, picture, plots.
+# cache, python, picture, plots, aarch64.
 #
 # Looks first, and calls no package manager when all is here. Otherwise installs Debian packages, as root or through
 # sudo; where that may not be done (no Debian, no rights, RIDGE_NO_INSTALL=1) it lists what is missing with the command
@@ -79,6 +79,12 @@ check_cache() { have ccache || lacks "ccache" ccache; }
 
 check_hip() { have hipcc || lacks "hipcc" hipcc; }
 
+check_aarch64() {
+  have aarch64-linux-gnu-g++ || lacks "a compiler for aarch64" g++-aarch64-linux-gnu
+  have qemu-aarch64 || lacks "an emulator of aarch64" qemu-user
+  [[ -e /usr/src/googletest/CMakeLists.txt ]] || lacks "GoogleTest's source" googletest
+}
+
 check_picture() { [[ -e /usr/include/png.h ]] || pkg-config --exists libpng 2>/dev/null || lacks "libpng" libpng-dev; }
 
 check_plots() { python3 -c 'import matplotlib' 2>/dev/null || lacks "Python's matplotlib" python3-matplotlib; }
@@ -95,9 +101,10 @@ check() {
   missing_what=() missing_packages=()
   for group in "${groups[@]}"; do
     case $group in
-      build | format | fuzz | hip | cache | python | picture | plots) "check_$group" ;;
+      build | format | fuzz | hip | cache | python | picture | plots | aarch64) "check_$group" ;;
       *)
-        echo "scripts/setup.sh: '$group' is no group; groups are build format fuzz hip cache python picture plots" >&2
+        echo "scripts/setup.sh: '$group' is no group; groups are build format fuzz hip cache python picture plots" \
+          "aarch64" >&2
         exit 2 ;;
     esac
   done

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -51,13 +52,34 @@ std::size_t spanned_bytes(const TensorView& view) {
   return static_cast<std::size_t>(view.count()) * size_of(view.dtype);
 }
 
-Status give_device_memory(Tensor& tensor, Device device, bool copy) {
-  if (device.kind == DeviceKind::cpu) return {};
-  RIDGE_CLI_TAKE(buffer, Buffer::allocate(device, spanned_bytes(tensor.host)));
+// The elements of a view of one axis, one after another.
+std::vector<std::byte> gathered(const TensorView& line) {
+  const std::size_t size = size_of(line.dtype), count = static_cast<std::size_t>(line.count());
+  std::vector<std::byte> elements(count * size);
+  for (std::size_t i = 0; i < count; ++i)
+    std::memcpy(elements.data() + i * size,
+                static_cast<const std::byte*>(line.data) + static_cast<std::int64_t>(i * size) * line.stride(0), size);
+  return elements;
+}
+
+Status give_device_memory(Tensor& tensor, Device device, std::size_t bytes) {
+  RIDGE_CLI_TAKE(buffer, Buffer::allocate(device, bytes));
   tensor.device_bytes = std::move(buffer);
   tensor.on_device.data = tensor.device_bytes.data();
   tensor.on_device.device = device;
-  if (!copy) return {};
+  return {};
+}
+
+Status move_input(const OpInfo& op, Tensor& tensor, Device device) {
+  if (device.kind == DeviceKind::cpu) return {};
+  if (op.reads) {
+    const PartRead read = op.reads(tensor.host);
+    const std::vector<std::byte> part = gathered(read.part);
+    RIDGE_TRY(give_device_memory(tensor, device, part.size()));
+    tensor.on_device.layout = read.whole;
+    return copy_bytes(tensor.on_device.data, device, part.data(), {}, part.size());
+  }
+  RIDGE_TRY(give_device_memory(tensor, device, spanned_bytes(tensor.host)));
   return copy_bytes(tensor.on_device.data, device, tensor.host.data, {}, spanned_bytes(tensor.host));
 }
 
@@ -258,8 +280,9 @@ Result<int> run(const Request& request) {
   RIDGE_CLI_TAKE(outputs, make_outputs(*op, given, types, request));
   RIDGE_CLI_TAKE(places, check_output_paths(request.outputs));
 
-  for (Tensor& tensor : inputs) RIDGE_TRY(give_device_memory(tensor, device.id, true));
-  for (Tensor& tensor : outputs) RIDGE_TRY(give_device_memory(tensor, device.id, false));
+  for (Tensor& tensor : inputs) RIDGE_TRY(move_input(*op, tensor, device.id));
+  if (!device.is_cpu())
+    for (Tensor& tensor : outputs) RIDGE_TRY(give_device_memory(tensor, device.id, spanned_bytes(tensor.host)));
   const auto in = views_of(inputs), out = views_of(outputs);
   const bool guarded = is_guarded(*op, options);
   Options planned = options;

@@ -298,7 +298,7 @@ IN_FLOAT32 = {
     "group_norm": _group_norm,
     "upsample": _upsample,
 }
-NO_ARITHMETIC = ("lse", "max_q", "max_k", "math")  # options of the request alone
+NO_ARITHMETIC = ("lse", "max_q", "max_k", "math", "accumulate")  # options of the request alone
 
 
 def test_every_gradient_is_checked():
@@ -346,6 +346,47 @@ def test_gradient_in_16_bits(op, inputs, options, dtype):
     for g, w in zip(found, right, strict=True):
         assert g.dtype == dtype
         assert (g.double() - w.double()).abs().max() <= 4 * torch.finfo(dtype).eps * w.abs().max()
+
+
+@pytest.mark.parametrize(
+    "name, shapes, options",
+    [
+        ("gemm", ((7, 40), (40, 9)), {"epilogue": "gelu"}),
+        ("linear", ((7, 40), (9, 40)), {"activation": "gelu"}),
+        ("softmax", ((7, 40),), {"axis": 0}),
+        ("log_softmax", ((7, 40),), {}),
+        ("attention", ((1, 2, 7, 40),) * 3, {"causal": "1"}),
+    ],
+)
+def test_sums_in_two_floats(name, shapes, options):
+    """Results are those of float64, rounded once or twice; gradients are float32's; under autocast float32 stays."""
+    random = torch.Generator().manual_seed(8)
+
+    def op(*tensors, **more):
+        found = getattr(torch.ops.ridge, name)(*tensors, **options, **more)
+        return found[0] if isinstance(found, (tuple, list)) else found
+
+    given = [10 * torch.randn(s, generator=random) for s in shapes]
+    leaves = [x.clone().requires_grad_() for x in given]
+    y = op(*leaves, accumulate="two_float")
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(op(*given, accumulate="two_float"), y)
+    dy = torch.randn(y.shape, generator=random)
+    found, of_plain = torch.autograd.grad(y, leaves, dy), torch.autograd.grad(op(*leaves), leaves, dy)
+    for g, p in zip(found, of_plain, strict=True):
+        torch.testing.assert_close(g, p, rtol=1e-3, atol=1e-3)
+    wide = [x.double() for x in given]
+    want = {
+        "gemm": lambda a, b: torch.nn.functional.gelu(a @ b),
+        "linear": lambda x, w: torch.nn.functional.gelu(x @ w.T),
+        "softmax": lambda x: x.softmax(0),
+        "log_softmax": lambda x: x.log_softmax(-1),
+        "attention": lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True),
+    }[name](*wide)
+    rounded = (2.0**-22 if name in ("gemm", "linear", "log_softmax") else 2.0**-24 * 1.01) * want.abs() + 2.0**-20 * (
+        name == "log_softmax"
+    )
+    assert ((y.double() - want).abs() <= rounded + 1e-37).all()
 
 
 @pytest.mark.parametrize("math_of_products, lost", [("tf32", 2.0**-10 * (1 + 2.0**-12)), ("3xtf32", 0)])

@@ -9,7 +9,10 @@
 // Types     f32 f16 bf16, one for Q, K, V and O; LSE is f32. 16-bit types multiply exactly and accumulate in float32; P
 //           is rounded to their type before it multiplies V. float32 is computed in float32, unless the rule says
 //           bf16x6: each float32 product is then six bf16 products on tensor cores, with the error of float32
-//           (sm90_terms.cuh). Devices and problems that no bf16x6 row fits are computed in float32.
+//           (sm90_terms.cuh). Devices and problems that no bf16x6 row fits are computed in float32. With
+//           Accumulate::two_float (f32, forward, no softcap) scores, P and all sums are double-floats: O is rounded
+//           once and errs by 2^-32 of the sum of P |V|, whatever the size of the scores, where float32 errs by 2^-24 of
+//           it for each unit of the largest score.
 // Scores    s = scale * q k; with a softcap c > 0, c tanh(s / c); then the mask. scale defaults to 1 / sqrt(D).
 // Masks     Query i has position i among the keys (upper_left), or i + Sk - Sq (lower_right: the last query at the last
 //           key, as in decoding against a cache). It attends to keys from `left` before its position to `right` after
@@ -51,6 +54,7 @@
 // Empty     Sk = 0: O = 0, LSE = -inf, dQ = 0. No queries: dK = dV = 0. Otherwise nothing is launched.
 // Repeats   bit for bit, except dQ where the rule says nondeterministic, which is faster.
 #pragma once
+#include <ridge/core/accumulate.hpp>
 #include <ridge/core/memory.hpp>
 #include <ridge/core/plan.hpp>
 
@@ -70,6 +74,7 @@ struct AttentionRule {
   std::int64_t left = -1, right = -1;         // keys before and after a query's position; -1: all
   bool nondeterministic = false;              // gradients may be summed in another order from run to run
   AttentionMath math = AttentionMath::exact;  // bf16x6: f32 without gradients may be emulated
+  Accumulate accumulate = Accumulate::plain;
   bool operator==(const AttentionRule&) const = default;
 };
 

@@ -107,6 +107,22 @@ inline check::CaseBook book() {
     for (const char* more : {"", ":causal=lower_right:fill=nan"})
       test(std::string("f32:b=1,hq=2,hkv=1,") + size + more + ":lse:math=bf16x6");
   test("f32:b=3,hq=2,hkv=1,sq=70,sk=90,d=64:inputs=q,k,v,cu_q,cu_k:causal=lower_right:lse:math=bf16x6");
+  // In double-float arithmetic: tiles of 16 and 32, masks, lengths, pages and strides.
+  for (const char* rest :
+       {"b=1,hq=2,hkv=2,sq=3,sk=0,d=8", "b=2,hq=2,hkv=1,sq=0,sk=4,d=8", "b=1,hq=1,hkv=1,sq=1,sk=1,d=1",
+        "b=1,hq=2,hkv=1,sq=33,sk=65,d=64", "b=1,hq=1,hkv=1,sq=31,sk=32,d=128", "b=1,hq=1,hkv=1,sq=5,sk=20,d=24,dv=511",
+        "b=1,hq=2,hkv=1,sq=40,sk=70,d=20:causal=lower_right:fill=nan",
+        "b=1,hq=1,hkv=1,sq=70,sk=40,d=24:window=5,3:fill=inf", "b=2,hq=2,hkv=1,sq=19,sk=70,d=24,mask=1:fill=nan",
+        "b=2,hq=2,hkv=1,sq=19,sk=70,d=24,mask=3,mq=1:causal", "b=1,hq=2,hkv=1,sq=40,sk=150,d=64,mask=2:fill=far",
+        "b=1,hq=1,hkv=1,sq=9,sk=70,d=32:scale=-0.7", "b=1,hq=1,hkv=1,sq=9,sk=70,d=32:scale=0",
+        "b=1,hq=1,hkv=1,sq=20,sk=70,d=32:fill=denormal", "b=1,hq=1,hkv=1,sq=2,sk=40,d=32:fill=overflow",
+        "b=3,hq=1,hkv=1,sq=2,sk=4,d=1,dv=3:fill=special",
+        "b=2,hq=4,hkv=2,sq=20,sk=40,d=40,dv=24,mask=1:place=strided:layout=bshd",
+        "b=2,hq=4,hkv=2,sq=20,sk=40,d=40,dv=24:place=reversed", "b=1,hq=2,hkv=1,sq=40,sk=70,d=64:warp=64"})
+    test(std::string("f32:") + rest + ":lse:accumulate=two_float");
+  for (const char* kind :
+       {":inputs=q,k,v,cu_q,cu_k:causal", ":inputs=q,k,v,lengths,block_table", ":inputs=q,k,v,lengths"})
+    test(std::string("f32:b=4,hq=4,hkv=2,sq=40,sk=90,d=40,dv=24") + kind + ":lse:accumulate=two_float");
   // Many blocks, many tiles.
   test("bf16:b=2,hq=4,hkv=2,sq=70,sk=140,d=64:causal=lower_right");
   test("f32:b=1,hq=1,hkv=1,sq=3,sk=700,d=64:lse");
@@ -228,6 +244,7 @@ inline check::CaseBook book() {
     for (const char* page : {"16", "256"}) bench(std::string("bf16:") + size + ",d=128,uneven=2,paged=" + page + paged);
   for (const char* more : {"", ":causal"}) bench(std::string("f32:b=4,hq=16,hkv=16,sq=2048,sk=2048,d=64") + more);
   bench("f32:b=4,hq=8,hkv=8,sq=2048,sk=2048,d=128:causal");
+  bench("f32:b=4,hq=16,hkv=16,sq=2048,sk=2048,d=64:accumulate=two_float");
   for (const char* heads : {"hq=32,hkv=32,sq=4096,sk=4096,d=64", "hq=16,hkv=16,sq=4096,sk=4096,d=128"})
     for (const char* more : {"", ":causal", ":nondeterministic", ":causal:nondeterministic"})
       bench(std::string("bf16:b=4,") + heads + more + ":backward");

@@ -21,8 +21,9 @@ enum class Algorithm : std::uint8_t {
   wgmma_gradient,  // sm90_gradient.cuh: gradients with wgmma
   wgmma_terms,     // sm90_terms.cuh: float32 with wgmma, each number split into three bf16 components
   short_gradient,  // sm80_gradient_short.cuh: gradients of short sequences, a block for each key head, with mma.sync
+  two_float,       // two_float.cuh: float32 in double-float arithmetic
 };
-inline constexpr int algorithm_count = 12;
+inline constexpr int algorithm_count = 13;
 
 // What overlaps in Algorithm::wgmma: the steps of the ladder.
 enum class Schedule : std::uint8_t {

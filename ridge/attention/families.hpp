@@ -12,6 +12,7 @@
 #include <ridge/attention/sm90_terms.hpp>
 #include <ridge/attention/sm90_wgmma.hpp>
 #include <ridge/attention/tiled.hpp>
+#include <ridge/attention/two_float.hpp>
 
 #include <iterator>
 
@@ -21,6 +22,7 @@ inline constexpr const Family* families[] = {
     &naive::family,      &tiled::family,          &register_tile::family, &gradient_tile::family,
     &mma_sync::family,   &mma_gradient::family,   &wgmma::family,         &decode::family,
     &decode_one::family, &wgmma_gradient::family, &wgmma_terms::family,   &short_gradient::family,
+    &two_float::family,
 };
 static_assert(std::size(families) == algorithm_count);
 inline const Family& family_of(const Variant& row) { return *families[static_cast<int>(row.config.algorithm)]; }

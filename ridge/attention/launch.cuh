@@ -4,13 +4,15 @@
 #include <ridge/attention/naive.cuh>
 #include <ridge/attention/register_tile.cuh>
 #include <ridge/attention/tiled.cuh>
+#include <ridge/attention/two_float.cuh>
 
 namespace ridge::attention_detail {
 namespace {
 
 template <class T, int Warp> struct PortableRows : RowsOfAny<NaiveRows<T, Warp>, TiledRows<T, Warp>> {};
 template <int Warp>
-struct PortableRows<float, Warp> : RowsOfAny<NaiveRows<float, Warp>, TiledRows<float, Warp>, RegisterTileRows> {};
+struct PortableRows<float, Warp>
+    : RowsOfAny<NaiveRows<float, Warp>, TiledRows<float, Warp>, RegisterTileRows, TwoFloatRows> {};
 
 template <class T> Status launch_portable(const Call& call) {
   return simt::with_warp(call.plan.device.warp,

@@ -150,6 +150,7 @@ static const RegisterOp registered(
                  {"backward", "0|1", "takes do, q, k, v, o, lse and the mask, and gives dq, dk and dv", "0"},
                  {"nondeterministic", "0|1", "dq may be summed in another order from run to run", "0"},
                  {"math", "exact|bf16x6", "f32: products of bf16 on tensor cores, with float32's error", "exact"},
+                 {"accumulate", "plain|two_float", "two_float: f32 with nearly the accuracy of f64", "plain"},
                  {"checked", "0|1",
                   "wrong offsets, lengths and pages are refused, for which a GPU is waited for; default on the CPU"}},
      .variants = variant_infos(variants, [](const Variant& row) { return family_of(row).lesson(row); }),

@@ -65,12 +65,18 @@ struct CaseRows {
   }
   // A row is unspecified if a score depends on the order of additions.
   bool decided() const { return std::ranges::all_of(scores, &Score::decided); }
+  bool two_float() const { return request.rule.accumulate == Accumulate::two_float; }
   bool attended(std::int64_t j) const { return scores[j].value != -std::numeric_limits<double>::infinity(); }
   // Error bound of a score, beside `other` magnitudes that are added to it. With fill=far, products and their sums with
   // masks are exact, equal scores are equal, and others differ from the row's maximum by so much that only the error of
   // the difference counts, and that of an offset, which is used up to 4096, in powers of 2.
   double score_error(std::int64_t j, double other) const {
     const double u = check::roundoff(f32);
+    if (two_float()) {
+      const double terms = static_cast<double>(s.d) + 4;
+      return 0x1p-34 + terms * terms * u * u * scores[j].magnitude +
+             16 * u * u * (std::fabs(scores[j].value) + other + std::fabs(masks[j]));
+    }
     if (exact) return 4 * u * (4096 + std::fabs(std::fabs(scores[j].value) - std::fabs(other)));
     return (static_cast<double>(s.d) + 1) * u * scores[j].magnitude +
            4 * u * (std::fabs(scores[j].value) + other + std::fabs(masks[j])) + 16 * u * request.rule.softcap;
@@ -120,7 +126,9 @@ inline void as_inputs(const check::Case& c, std::vector<check::HostTensor>& in) 
 // mask. An error delta of a score is a factor exp(delta) of its weight w, which changes O by w (|v| + |O|) delta. Sums
 // of n weighted values err by (n + 8) u of their absolute sum, including one rescaling per tile; exponentials and the
 // quotient are in the 8. With 16-bit types, weights are rounded before they multiply V, and f16 loses weights below
-// 2^-25 of the largest. Then O is rounded once to its type.
+// 2^-25 of the largest. Then O is rounded once to its type. In double-float arithmetic a sum of n terms errs by
+// (n + 4)^2 u^2 of their absolute sum, and a weight by 2^-35 and 2^-149. What is left is a rounding of O, and two of LSE, whose
+// logarithm errs by 2 u.
 inline std::vector<check::Expected> forward_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
   CaseRows rows(c, in);
   const Sizes& s = rows.s;
@@ -142,7 +150,8 @@ inline std::vector<check::Expected> forward_oracle(const check::Case& c, const s
           continue;
         }
         const WeightsOracle row(rows.scores);
-        const double n = static_cast<double>(s.sk);
+        const double n = static_cast<double>(s.sk),
+                     of_sums = rows.two_float() ? (n + 4) * (n + 4) * u * u + 0x1p-33 : (n + 8) * u;
         std::vector<double> errors(rows.scores.size());  // relative errors of weights
         double of_log = 0;
         for (std::int64_t j = 0; j < rows.keys(b); ++j) {
@@ -161,7 +170,7 @@ inline std::vector<check::Expected> forward_oracle(const check::Case& c, const s
           }
           for (std::int64_t j = 0; j < rows.keys(b); ++j)
             if (row.weights[j] > 0) error += row.weights[j] * errors[j] * (std::fabs(v(j)) + std::fabs(want));
-          error += ((n + 8) * u + u16) * size + lost * all;
+          error += (of_sums + u16) * size + lost * all;
           const std::int64_t at = rows.at_o(b, h, i, column);
           o.value[at] = want;
           const bool attends = std::isfinite(row.max);
@@ -170,7 +179,7 @@ inline std::vector<check::Expected> forward_oracle(const check::Case& c, const s
         }
         const std::int64_t at = rows.at_lse(b, h, i);
         lse.value[at] = row.log_sum;
-        lse.tolerance[at] = of_log + (n + 8) * u + 4 * u * (std::fabs(row.max) + std::fabs(row.log_sum));
+        lse.tolerance[at] = of_log + of_sums + 4 * u * (std::fabs(row.max) + std::fabs(row.log_sum));
       }
   if (rows.request.lse) return {o, lse};
   return {o};

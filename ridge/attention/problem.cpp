@@ -294,6 +294,7 @@ std::string AttentionProblem::text() const {
   if (rule.softcap > 0) s << ", softcap " << rule.softcap;
   if (rule.scale) s << ", scale " << *rule.scale;
   if (rule.math == AttentionMath::bf16x6) s << ", bf16x6";
+  if (rule.accumulate == Accumulate::two_float) s << ", in two floats";
   if (backward) s << ", backward" << (rule.nondeterministic ? " in any order" : "");
   else if (lse) s << ", lse";
   return s.str();
@@ -387,6 +388,13 @@ static Status check_rule(const AttentionProblem& p) {
   if (r.math != AttentionMath::exact && (p.dtype != f32 || p.backward))
     return Status::invalid(op, "math", p.backward ? "bf16x6 with backward" : "bf16x6 of " + std::string(name(p.dtype)),
                            "exact: only the forward pass of f32 may be emulated");
+  if (r.accumulate == Accumulate::two_float) {
+    const auto wrong = [](const std::string& why) { return Status::invalid(op, "accumulate", "two_float", why); };
+    if (p.dtype != f32) return wrong("left out: it is for f32, and q is " + std::string(name(p.dtype)));
+    if (p.backward) return wrong("left out with backward: it is for the forward pass");
+    if (r.softcap != 0) return wrong("left out with a softcap");
+    if (r.math != AttentionMath::exact) return wrong("left out where math is bf16x6");
+  }
   constexpr double most = std::numeric_limits<float>::max();
   if (r.scale && !(std::fabs(*r.scale) <= most))
     return Status::invalid(op, "scale", number_text(*r.scale), "finite in float32");

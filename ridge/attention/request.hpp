@@ -17,7 +17,7 @@ struct Request {
 };
 
 // scale=X  softcap=X  causal[=upper_left|lower_right]  window=L,R  align=upper_left|lower_right  layout=bhsd|bshd  lse
-// backward  nondeterministic  max_q=N  max_k=N  math=exact|bf16x6
+// backward  nondeterministic  max_q=N  max_k=N  math=exact|bf16x6  accumulate=plain|two_float
 inline Result<Request> request_of(const Options& options) {
   Request r;
   const auto wrong = [&](const char* key, const char* allowed) {
@@ -66,6 +66,9 @@ inline Result<Request> request_of(const Options& options) {
   const std::string_view math = options.text("math", "exact");
   if (math == "bf16x6") r.rule.math = AttentionMath::bf16x6;
   else if (math != "exact") return wrong("math", "exact or bf16x6");
+  auto accumulate = accumulate_option("attention", options);
+  if (!accumulate) return accumulate.error();
+  r.rule.accumulate = *accumulate;
   if (r.backward && r.lse)
     return Status::invalid("attention", "lse", "given with backward", "left out: it is an option of the forward pass");
   for (const auto& [key, to] : {std::pair("max_q", &r.max_q), std::pair("max_k", &r.max_k)}) {

@@ -26,6 +26,8 @@ struct Family : roofline::Family<Variant, AttentionProblem> {
   std::size_t (*workspace)(const Variant&, const AttentionProblem&, int splits) = no_workspace;
 };
 
+inline bool is_two_float(const AttentionProblem& p) { return p.rule.accumulate == Accumulate::two_float; }
+
 // ---- sequences and operands
 
 // Whether sequences have different lengths; and the number of queries of all sequences, per head.
@@ -74,6 +76,8 @@ inline std::string refuse_row(const Variant& row, const AttentionProblem& p, Com
   if (p.backward && computes == Computes::outputs) return "it has no gradient";
   if (!p.backward && computes == Computes::gradients) return "it computes gradients";
   if (!is_instantiated(row, p.dtype)) return "not instantiated for " + std::string(name(p.dtype));
+  if (const bool offers = c.algorithm == Algorithm::two_float; offers != is_two_float(p))
+    return offers ? "its sums are in two floats, which was not asked for" : "it has no sums in two floats";
   if (p.d > c.d) return "d is " + std::to_string(p.d) + ", and it has room for " + std::to_string(c.d);
   if (p.dv > c.dv) return "dv is " + std::to_string(p.dv) + ", and it has room for " + std::to_string(c.dv);
   return {};
@@ -169,6 +173,7 @@ inline Cost cost(const AttentionProblem& p) {
   }
   const double operations = 2 * scores * multiply_adds(p, p.d, p.dv);
   if (p.rule.math == AttentionMath::bf16x6) c.on(Unit::fp16_tensor) = 6 * operations;
+  else if (is_two_float(p)) c.on(Unit::fp32) = two_float_multiply_add * operations;
   else c.on(p.dtype == f32 ? Unit::fp32 : Unit::fp16_tensor) = operations;
   c.on(Unit::special) = scores;  // one exponential
   return c;

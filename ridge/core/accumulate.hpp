@@ -1,4 +1,4 @@
-// Accumulate: the type that sums of floats are accumulated in, an option of reductions and norms.
+// Accumulate: the type that sums of floats are accumulated in, an option of reductions, norms, softmax and products.
 #pragma once
 #include <ridge/core/options.hpp>
 
@@ -10,6 +10,10 @@ namespace ridge {
 
 // plain: the accumulator of the input type; two_float: double-float, float32 with nearly the accuracy of float64.
 enum class Accumulate : std::uint8_t { plain, two_float };
+
+// Instructions of a multiply-add in double-float arithmetic (tile/two_float.cuh): 2 of an exact product, 6 of an exact
+// sum, and 2 that add up what both of them lost.
+inline constexpr double two_float_multiply_add = 10;
 
 // The option `accumulate`; plain where it is not given.
 inline Result<Accumulate> accumulate_option(std::string_view op, const Options& options) {

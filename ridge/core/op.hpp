@@ -59,6 +59,13 @@ struct VariantInfo {
   std::string_view item = {};   // of the checklist; empty: none, as for a rung that takes what others refuse
 };
 
+// The elements of an input that are read, where those are not all: a view of them, and the layout that the input has
+// over a contiguous copy of them.
+struct PartRead {
+  TensorView part;
+  Layout whole;
+};
+
 struct OpInfo {
   std::string_view name, family, summary;
   std::vector<std::string_view> inputs, outputs;  // in order, optional inputs included
@@ -77,6 +84,8 @@ struct OpInfo {
   // Inputs and outputs that a request may leave out: it names those that it has in the options `inputs` and `outputs`
   // ("x,beta"), or leaves out inputs at the end by passing fewer tensors. Every operator knows these options.
   std::vector<std::string_view> optional = {};
+  // What is read of an input that infer() has taken, so that less need be moved to another device. Null: all of it.
+  PartRead (*reads)(const TensorView& input) = nullptr;
 };
 
 RIDGE_API const std::vector<const OpInfo*>& ops();          // sorted by family, then in the order registered

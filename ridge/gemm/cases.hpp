@@ -53,6 +53,9 @@ inline double as_stored(DType dtype, double x) {
 // Exact where everything is: small whole numbers (fill=ints, ones), whole alpha, beta and scale, and no activation but
 // relu; then D is the exact result rounded once.
 //
+// In double-float arithmetic each product is exact, and the sum errs by its one rounding and by (k + 2)^2 u^2 of the
+// products' absolute sum (Ogita, Rump and Oishi's Dot2).
+//
 // A gate multiplies: each factor's error is multiplied by the other factor, plus one more rounding.
 class ElementOracle {
  public:
@@ -82,8 +85,13 @@ class ElementOracle {
     const auto add = [&](long double addend) { sum += addend, size += std::fabs(addend); };
     if (addends.c) add(static_cast<long double>(s_.beta) * *addends.c);
     if (addends.bias) add(*addends.bias);
-    const auto error_of = [&](const DotOracle& product) {
-      return ((k_ + 1) * u + lost_) * (k_ == 0 ? 0 : std::fabs(s_.alpha) * product.magnitude);
+    const auto error_of = [&](const DotOracle& product) -> long double {
+      if (k_ == 0) return 0;
+      if (s_.accumulate == Accumulate::two_float) {
+        const double all = static_cast<double>(k_ + 2) * u;
+        return std::fabs(s_.alpha) * (2 * u * std::fabs(product.sum) + all * all * product.magnitude);
+      }
+      return ((k_ + 1) * u + lost_) * std::fabs(s_.alpha) * product.magnitude;
     };
     long double error = error_of(dot) + 3 * u * size + (k_ + 4) * least_ * (1 + std::fabs(s_.alpha));
     long double value = activation_oracle(name(s_.activation), sum);
@@ -332,6 +340,20 @@ inline check::CaseBook book() {
     test(with_layout("i8:m=36,n=72,k=48:fill=ints:place=reversed", layout));
   }
   test("f8e4m3:m=64,n=72,k=96:math=fast");
+  // Double-float sums: any layout and place, sizes about a tile's edges, more of k than float32 adds up exactly.
+  for (const char* layout : layouts) {
+    for (const char* size : {"m=64,n=64,k=16", "m=68,n=132,k=52", "m=1,n=4,k=1000", "m=33,n=70,k=21"})
+      test(with_layout(std::string("f32:") + size + ":accumulate=two_float", layout));
+    test(with_layout("f32:m=36,n=68,k=20:fill=ints:accumulate=two_float", layout));
+  }
+  for (const char* place : {"offset", "padded", "strided", "reversed"})
+    test(std::string("f32:m=36,n=72,k=36:accumulate=two_float:place=") + place);
+  for (const char* fill : {"nan", "inf", "denormal", "greatest", "overflow"})
+    test(std::string("f32:m=9,n=35,k=1:accumulate=two_float:fill=") + fill);
+  test("f32:m=40,n=72,k=68,batch=3:accumulate=two_float:epilogue=bias+gelu+residual:beta=2:alpha=0.5");
+  test("f32:m=34,n=72,k=21:accumulate=two_float:epilogue=bias:out=bf16");
+  test("f32:m=9,n=35,k=0:accumulate=two_float:epilogue=bias");
+  test("f32:m=0,n=35,k=7:accumulate=two_float");
   // Few rows or columns, and split-K: from one step to more steps than a cluster's stages; edges of 16, 32, 64, 128.
   for (const char* layout : layouts)
     for (const char* size : {"m=1,n=200,k=72", "m=13,n=136,k=520", "m=17,n=72,k=1096", "m=48,n=264,k=328",
@@ -390,6 +412,8 @@ inline check::CaseBook book() {
   const auto bench = [&](std::string rest) { book.benches.push_back("gemm:" + rest); };
   for (const char* size : {"m=4096,n=4096,k=4096", "m=10240,n=4096,k=4096"})
     for (const char* layout : layouts) bench(with_layout(std::string("f32:") + size, layout));
+  for (const char* size : {"m=1024,n=1024,k=1024", "m=4096,n=4096,k=4096"})
+    bench(std::string("f32:") + size + ":accumulate=two_float");
   for (const char* size : {"m=1024,n=1024,k=1024", "m=2048,n=2048,k=2048", "m=4095,n=4095,k=4096",
                            "m=1000,n=1000,k=1000", "m=5120,n=13,k=2880"})
     bench(std::string("f32:") + size);

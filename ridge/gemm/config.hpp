@@ -64,9 +64,10 @@ struct Config {
                             // Family::mma_sync
   int k_groups = 1;         // for Family::tma_tile: groups of a block's warps, each with its own steps
   // For Family::thread_tile, Family::mma_sync and Family::wgmma (and `gated` for Family::naive):
-  bool gated = false;    // two operands B and G: half of a tile's bn columns belong to A B, and the same ones to A G;
-                         // for Family::wgmma_split, half of its bm rows of the wide operand
-  bool grouped = false;  // a B for each group of A's rows: groups.hpp
+  bool gated = false;      // two operands B and G: half of a tile's bn columns belong to A B, and the same ones to A G;
+                           // for Family::wgmma_split, half of its bm rows of the wide operand
+  bool grouped = false;    // a B for each group of A's rows: groups.hpp
+  bool two_float = false;  // sums of products in double-float arithmetic: tile/two_float.cuh
   bool operator==(const Config&) const = default;
 };
 

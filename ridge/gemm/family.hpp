@@ -66,6 +66,8 @@ inline std::string refuse_row(const Variant& row, const GemmProblem& p) {
   if (p.gate != c.gated) return p.gate ? "it multiplies by one operand B, and not by a gate too" : "it is for a gate";
   if (row.math != GemmMath::exact && row.math != p.scalars.math)
     return "computes as math=" + std::string(name(row.math)) + ", which was not asked for";
+  if (c.two_float != is_two_float(p))
+    return c.two_float ? "its sums are in two floats, which was not asked for" : "it has no sums in two floats";
   return {};
 }
 inline std::string refuse_all_but_nn(const Variant& row, const GemmProblem& p) {

@@ -37,6 +37,9 @@
 //                     elements. An infinite input may give NaN
 //             fast    f8: the whole sum stays in tensor cores, which keep about 13 bits of its fraction
 //           Without it, tensor cores add up 128 products of f8 at a time, and float32 additions do the rest.
+//           scalars.accumulate asks for more: Accumulate::two_float, where A and B are f32, adds up exact products in
+//           double-float arithmetic, whose sum is rounded to float32 once. It errs by 2^-24 of the sum and at most
+//           (k 2^-24)^2 of the products' absolute sum, for ten times the instructions of the product
 //           A cast to i8 rounds to nearest even and saturates; NaN becomes 0.
 //           A gate, and groups, take f64 f32 f16 bf16, and not both at once; offsets are i32.
 // Values    beta == 0: C is not read, and need not be given. alpha == 0 or K == 0: neither A nor B is read, and D is
@@ -46,6 +49,7 @@
 // Empty     M, N or the batch of size 0: nothing is launched.
 // Repeats   bit for bit; where offsets fall, rows in two groups get the product of one of them.
 #pragma once
+#include <ridge/core/accumulate.hpp>
 #include <ridge/core/activation.hpp>
 #include <ridge/core/memory.hpp>
 #include <ridge/core/plan.hpp>
@@ -67,6 +71,7 @@ struct GemmScalars {
   double alpha = 1, beta = 0, scale = 1;
   Activation activation = Activation::none;
   GemmMath math = GemmMath::exact;
+  Accumulate accumulate = Accumulate::plain;
   bool operator==(const GemmScalars&) const = default;
 };
 

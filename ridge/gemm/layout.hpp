@@ -22,6 +22,8 @@ inline Major major_of_gate(const GemmProblem& p) {
   return major_of(p.gate_layout->col_stride, p.gate_layout->row_stride, p.n, p.k);
 }
 
+inline bool is_two_float(const GemmProblem& p) { return p.scalars.accumulate == Accumulate::two_float; }
+
 // The layout of the BLAS.
 inline GemmLayout layout_of(const GemmProblem& p) {
   if (!p.a || !p.b) return p.layout;

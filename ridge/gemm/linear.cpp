@@ -51,7 +51,7 @@ Status renamed(const Status& status) {
 }
 
 GemmScalars scalars_of(const LinearOptions& options) {
-  return {.activation = options.activation, .math = options.math};
+  return {.activation = options.activation, .math = options.math, .accumulate = options.accumulate};
 }
 
 }  // namespace
@@ -124,6 +124,9 @@ static Result<LinearOptions> options_of(const Options& options) {
   auto math = math_of("linear", options);
   if (!math) return math.error();
   o.math = *math;
+  auto accumulate = accumulate_option("linear", options);
+  if (!accumulate) return accumulate.error();
+  o.accumulate = *accumulate;
   return o;
 }
 
@@ -176,6 +179,7 @@ static const OpInfo& info() {
       .dtypes = {f32, f16, bf16, f64, f8e4m3, f8e5m2, i8},
       .options = {{"activation", "none|relu|gelu|gelu_tanh|silu|sigmoid|relu6|hardswish|hardsigmoid", "", "none"},
                   {"math", "exact|tf32|3xtf32|fast", "as gemm has it", "exact"},
+                  {"accumulate", "plain|two_float", "as gemm has it", "plain"},
                   {"out", "dtype", "of y; default that of x, i32 for i8, f32 for fp8"}},
       .variants = variant_infos(variants, lesson_of),
       .infer = infer,

@@ -27,6 +27,7 @@ struct LinearTensors {
 struct LinearOptions {
   Activation activation = Activation::none;
   GemmMath math = GemmMath::exact;
+  Accumulate accumulate = Accumulate::plain;
 };
 
 class LinearPlan {

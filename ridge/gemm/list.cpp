@@ -37,6 +37,8 @@ Result<GemmListPlan> plan_gemm_list(const GemmListProblem& problem, const Device
   if (!p.out) p.out = gemm_default_out(p.dtype);
   if (p.dtype != f64 && p.dtype != f32 && p.dtype != f16 && p.dtype != bf16)
     return Status::invalid("gemm_list", "dtype", std::string(name(p.dtype)), "one of f64 f32 f16 bf16");
+  if (p.scalars.accumulate != Accumulate::plain)
+    return Status::invalid("gemm_list", "accumulate", "two_float", "left out: lists have sums in one float");
   // gemm checks types and scalars, for a product of any size.
   RIDGE_TRY(renamed(validate(with_operands(
       {.m = 1, .n = 1, .k = 1, .dtype = p.dtype, .out = p.out, .layout = p.layout, .scalars = p.scalars}))));

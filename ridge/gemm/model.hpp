@@ -54,6 +54,10 @@ std::vector<Analysis::Term> terms_of(const GemmProblem&, const DeviceInfo&, cons
 
 // ---- the problem. Precondition from here on: it comes from with_operands()
 
+inline double instructions_of_multiply_add(const GemmProblem& p) {
+  return is_two_float(p) ? two_float_multiply_add : 1;
+}
+
 inline Cost cost(const GemmProblem& p) {
   const auto elements = [&](std::int64_t rows, std::int64_t cols, const GemmOperand& o, std::int64_t batch) {
     const double n = static_cast<double>(rows) * static_cast<double>(cols) * static_cast<double>(size_of(o.dtype));
@@ -81,7 +85,7 @@ inline Cost cost(const GemmProblem& p) {
     case f8e5m2: cost.on(Unit::fp8_tensor) = operations; break;
     case i8: cost.on(Unit::int8_tensor) = operations; break;
     default:
-      if (p.scalars.math == GemmMath::exact) cost.on(Unit::fp32) = operations;
+      if (p.scalars.math == GemmMath::exact) cost.on(Unit::fp32) = operations * instructions_of_multiply_add(p);
       else cost.on(Unit::tf32) = operations * (p.scalars.math == GemmMath::tf32x3 ? 3 : 1);
   }
   return cost;
@@ -106,11 +110,11 @@ inline constexpr double schedulers = 4;       // of a multiprocessor: warp instr
 
 // Warp instructions of multiply-adds that a multiprocessor takes per clock. Since Ampere, data sheets give the tensor
 // cores' rate for double on the chips that have such.
-inline double multiply_adds_per_clock(DType dtype, const DeviceInfo& d) {
-  const double per_tflop = 1e3 / (2 * 32 * d.sms * d.clock_ghz);
-  if (dtype == f64) return d.fp64_tflops * per_tflop / (d.cc == 80 || d.cc == 90 ? 2 : 1);
+inline double multiply_adds_per_clock(const GemmProblem& p, const DeviceInfo& d) {
+  const double per_tflop = 1e3 / (2 * 32 * d.sms * d.clock_ghz) / instructions_of_multiply_add(p);
+  if (p.dtype == f64) return d.fp64_tflops * per_tflop / (d.cc == 80 || d.cc == 90 ? 2 : 1);
   // dp4a: half as many instructions, of four products each.
-  return d.fp32_tflops * per_tflop / (dtype == i8 ? 2 : 1);
+  return d.fp32_tflops * per_tflop / (p.dtype == i8 ? 2 : 1);
 }
 
 // Single multiply-adds that a multiprocessor's tensor cores take per clock.

@@ -101,6 +101,7 @@ static const RegisterOp registered(
                  {"scale", "number", "of d", "1"},
                  {"math", "exact|tf32|3xtf32|fast", "f32 on tensor cores as TF32; fast: f8 with sums that stay in them",
                   "exact"},
+                 {"accumulate", "plain|two_float", "two_float: f32 with nearly the accuracy of f64", "plain"},
                  {"out", "dtype", "of d; default that of a, i32 for i8, f32 for fp8"}},
      .variants = variant_infos(variants, lesson_of),
      .infer = infer<false>,

@@ -460,6 +460,25 @@ TEST(GemmPlan, TheContractIsKeptBeforeAnythingRuns) {
   EXPECT_EQ(error({.m = 8, .n = 8, .k = 8, .scalars = {.math = GemmMath::fast}}),
             "gemm: math is fast; it must be left out: it is for f8e4m3 and f8e5m2, and a is f32");
   EXPECT_EQ(error({.m = 8, .n = 8, .k = 8, .scalars = {.alpha = NAN}}), "gemm: alpha is nan; it must be finite");
+  const GemmScalars in_two{.accumulate = Accumulate::two_float};
+  EXPECT_EQ(error({.m = 8, .n = 8, .k = 8, .dtype = bf16, .scalars = in_two}),
+            "gemm: accumulate is two_float; it must be left out: it is for f32, and a is bf16");
+  EXPECT_EQ(error({.m = 8, .n = 8, .k = 8, .scalars = {.math = GemmMath::tf32, .accumulate = Accumulate::two_float}}),
+            "gemm: accumulate is two_float; it must be left out where math is tf32");
+  EXPECT_EQ(error({.m = 8, .n = 8, .k = 8, .scalars = in_two, .gate = true}),
+            "gemm: accumulate is two_float; it must be left out with a gate");
+}
+
+TEST(GemmPlan, SumsInTwoFloatsHaveRowsOfTheirOwn) {
+  GemmProblem p{.m = 512, .n = 512, .k = 512, .scalars = {.accumulate = Accumulate::two_float}};
+  EXPECT_EQ(chosen(p), "async_two_float");
+  EXPECT_EQ(refusal(p, "async"), "gemm: variant is async; it must be another one here: it has no sums in two floats");
+  p.k = 511;  // rows start anywhere
+  EXPECT_EQ(chosen(p), "naive_two_float");
+  p.scalars.accumulate = Accumulate::plain;
+  EXPECT_EQ(refusal(p, "naive_two_float"),
+            "gemm: variant is naive_two_float; it must be another one here: its sums are in "
+            "two floats, which was not asked for");
 }
 
 // ---- a gate, and groups ---------------------------------------------------------------------------------------------

@@ -247,6 +247,7 @@ std::string GemmProblem::text() const {
   else if (batch != 1) s << " batch " << batch;
   s << " " << ridge::name(layout_of(*this));
   if (scalars.math != GemmMath::exact) s << " " << ridge::name(scalars.math);
+  if (is_two_float(*this)) s << " in two floats";
   if (scalars.alpha != 1) s << ", alpha " << scalars.alpha;
   if (scalars.beta != 0) s << ", beta " << scalars.beta;
   std::string epilogue;
@@ -362,6 +363,12 @@ Status validate(const GemmProblem& p) {
                            std::string("left out: it is for ") +
                                (s.math == GemmMath::fast ? "f8e4m3 and f8e5m2" : "f32") + ", and a is " +
                                text(p.dtype));
+  if (is_two_float(p)) {
+    const auto wrong = [](const std::string& why) { return Status::invalid("gemm", "accumulate", "two_float", why); };
+    if (p.dtype != f32) return wrong("left out: it is for f32, and a is " + text(p.dtype));
+    if (s.math != GemmMath::exact) return wrong("left out where math is " + std::string(name(s.math)));
+    if (p.gate || p.grouped) return wrong(std::string("left out with ") + (p.gate ? "a gate" : "groups"));
+  }
   return check_elements_apart("gemm", "d", layout(*p.d, p.m, p.n));
 }
 

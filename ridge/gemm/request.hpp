@@ -52,7 +52,7 @@ inline Result<std::optional<DType>> out_of(std::string_view op, const Options& o
 }
 
 // layout=nn|nt|tn|tt  epilogue=bias|bias_m+ACTIVATION+gate+residual  alpha= beta= scale=  math=tf32|tf32x3|fast
-//                     out=DTYPE
+//                     accumulate=two_float  out=DTYPE
 // given: the number of inputs, where known. One more than the options imply is c, if beta is given.
 inline Result<Request> request_of(const Options& options, bool grouped = false, std::size_t given = 0) {
   const std::string_view op = grouped ? "grouped_gemm" : "gemm";
@@ -75,6 +75,9 @@ inline Result<Request> request_of(const Options& options, bool grouped = false, 
   auto math = math_of(op, options);
   if (!math) return math.error();
   r.scalars.math = *math;
+  auto accumulate = accumulate_option(op, options);
+  if (!accumulate) return accumulate.error();
+  r.scalars.accumulate = *accumulate;
   auto out = out_of(op, options);
   if (!out) return out.error();
   r.out = *out;

@@ -8,8 +8,10 @@
 namespace ridge::gemm_detail {
 
 // Whether the sums of a problem's slices can be added up. Those of signed bytes must be added as integers, and are if D
-// is i32.
-inline bool has_addable_sums(const GemmProblem& p) { return !p.grouped && (p.dtype != i8 || *p.out == i32); }
+// is i32; double-floats are rounded when they leave a thread.
+inline bool has_addable_sums(const GemmProblem& p) {
+  return !p.grouped && (p.dtype != i8 || *p.out == i32) && !is_two_float(p);
+}
 
 inline Slices slices_of(const Config& c, std::int64_t k, int wanted) {
   return gemm_kernels::slices_of(c.bk, k, wanted);

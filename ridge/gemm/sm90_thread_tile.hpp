@@ -114,14 +114,14 @@ inline Clocks clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo&
   const std::int64_t steps_of_slice = ceil_div(slices_of(c, products(p), slices).k, c.bk);
   const double steps = static_cast<double>(ceil_div(steps_of_slice, c.k_groups) * c.k_groups);
   const double instructions = steps * c.bk * c.bm * c.bn / 32;
-  const double rate = multiply_adds_per_clock(p.dtype, device) * std::min(1.0, warps / schedulers) * share *
-                      (along_k ? share_along_k : 1);
+  const double rate =
+      multiply_adds_per_clock(p, device) * std::min(1.0, warps / schedulers) * share * (along_k ? share_along_k : 1);
   Clocks clocks;
   clocks.tiles = most;
   clocks.mean_tiles = tiles / device.sms;
   clocks.step_k = c.bk;
   count_products(clocks, needed_products(p), static_cast<double>(c.bm) * c.bn * c.bk, steps,
-                 32 * multiply_adds_per_clock(p.dtype, device), device);
+                 32 * multiply_adds_per_clock(p, device), device);
   clocks.step = {instructions / steps / rate, "reads of shared memory, and waits that few warps hide"};
   clocks.start = most * (tile_clocks / resident);
   clocks.finish = most * c.bm * c.bn * finish_clocks(p);

@@ -22,10 +22,9 @@ __global__ void __launch_bounds__(textbook_threads(Policy::config))
     const T* x = a.data + batch * a.batch_stride + row * a.outer_stride;
     const auto product = [&](const Operand<T>& by) {
       const T* y = by.data + batch * by.batch_stride + col * by.outer_stride;
-      simt::vec<Accumulator<T>, 1> sum{};
-      for (std::int64_t k = 0; k < shape.k; ++k)
-        sum[0] = multiply_add_one(x[k * a.k_stride], y[k * by.k_stride], sum[0]);
-      return sum;
+      Sum<T, c.two_float> sum{};
+      for (std::int64_t k = 0; k < shape.k; ++k) sum = multiply_add_one(x[k * a.k_stride], y[k * by.k_stride], sum);
+      return simt::vec<Accumulator<T>, 1>{accumulated(sum)};
     };
     if constexpr (c.gated) epilogue(product(b.b), product(b.gate), At{batch, row, col, 1});
     else epilogue(product(b), At{batch, row, col, 1});

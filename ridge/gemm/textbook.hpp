@@ -27,7 +27,7 @@ inline constexpr int most_resident = 8;  // blocks of a multiprocessor
 // Clocks of a block's products of `k` along k, each with so many loads. A thread multiplies single elements: signed
 // bytes at the full rate.
 inline double work_clocks(const Config& c, const GemmProblem& p, const DeviceInfo& device, double k, double loads) {
-  const double rate = multiply_adds_per_clock(p.dtype, device), warps = textbook_threads(c) / 32.0;
+  const double rate = multiply_adds_per_clock(p, device), warps = textbook_threads(c) / 32.0;
   return (c.gated ? 2 : 1) * warps * k * std::max(1 / rate * (p.dtype == i8 ? 0.5 : 1), loads);
 }
 
@@ -35,7 +35,7 @@ inline TileBlock block_of(const Config& c, const GemmProblem& p, const DeviceInf
   return {.threads = textbook_threads(c),
           .columns = c.bn,
           .resident = most_resident,
-          .per_clock = multiply_adds_per_clock(p.dtype, device) * (p.dtype != i8 ? 32 : 32 * 2),
+          .per_clock = multiply_adds_per_clock(p, device) * (p.dtype != i8 ? 32 : 32 * 2),
           .start_clocks = tile_clocks,
           .finish_clocks = thread_finish_clocks(p)};
 }
@@ -67,7 +67,7 @@ inline TileBlock block_of(const Config& c, const GemmProblem& p, const DeviceInf
   return block;
 }
 
-inline std::string_view lesson(const Variant&) { return {}; }
+inline std::string_view lesson(const Variant& row) { return row.config.two_float ? "better maths" : ""; }
 
 inline constexpr KernelFamily family = block_per_tile<fits, block_of, lesson>;
 

@@ -40,7 +40,7 @@ template <class Policy, class T> class ThreadTile {
     col_ = group % groups_n * lanes_n * TN + lane_n * F;
     RIDGE_UNROLL_ON_GPU
     for (int i = 0; i < TM; ++i) RIDGE_UNROLL_ON_GPU
-    for (int j = 0; j < TN; ++j) sums_[i][j] = Accumulator<T>(0);
+    for (int j = 0; j < TN; ++j) sums_[i][j] = {};
   }
 
   // Adds the products of two tiles in shared memory.   a: [KP][PitchA]  b: [KP][PitchB]
@@ -88,7 +88,7 @@ template <class Policy, class T> class ThreadTile {
         for (int j = 0; j < TN; j += F) {
           simt::vec<Accumulator<T>, F> sums;
           RIDGE_UNROLL_ON_GPU
-          for (int v = 0; v < F; ++v) sums[v] = sums_[i][j + v];
+          for (int v = 0; v < F; ++v) sums[v] = accumulated(sums_[i][j + v]);
           simt::store(scratch + (thread_m_ * F + i % F) * pitch + col_ + j * lanes_n, sums);
         }
       }
@@ -123,7 +123,7 @@ template <class Policy, class T> class ThreadTile {
   }
 
   int thread_m_, row_, col_;
-  Accumulator<T> sums_[TM][TN];
+  Sum<T, c.two_float> sums_[TM][TN];
 };
 
 // The tiles of B and G side by side as one tile in shared memory, with OperandTile's interface. Half: either one's

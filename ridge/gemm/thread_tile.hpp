@@ -48,7 +48,7 @@ inline constexpr double register_conflicts = 1.45;
 inline constexpr double single_copy_clocks = 13;  // of a multiprocessor, per warp
 
 inline Step step_of(const Config& c, const GemmProblem& p, const DeviceInfo& device, double resident) {
-  const double rate = multiply_adds_per_clock(p.dtype, device), warps = thread_tile_threads(c) / 32.0;
+  const double rate = multiply_adds_per_clock(p, device), warps = thread_tile_threads(c) / 32.0;
   const int staged = c.bk / pack(p.dtype), fragment_size = fragment(p.dtype);
   const double fragments = (c.tm + c.tn) / static_cast<double>(fragment_size);
   // Instructions of a warp: multiply-adds, fragments, and per copied element its share of load, store and address.
@@ -91,7 +91,7 @@ inline TileBlock block_of(const Config& c, const GemmProblem& p, const DeviceInf
           .trip_bytes = stages_bytes(c, p),
           .resident = c.blocks_per_sm,
           // Four signed bytes per instruction.
-          .per_clock = multiply_adds_per_clock(p.dtype, device) * (p.dtype != i8 ? 32 : 32 * 4),
+          .per_clock = multiply_adds_per_clock(p, device) * (p.dtype != i8 ? 32 : 32 * 4),
           .start_clocks = tile_clocks,
           .finish_clocks = thread_finish_clocks(p),
           .few_wait = true,
@@ -103,8 +103,8 @@ inline TileBlock block_of(const Config& c, const GemmProblem& p, const DeviceInf
 
 inline std::string_view lesson(const Variant& row) {
   const Config& c = row.config;
-  if (row.types.bits == DTypes{i8}.bits) return "better maths";  // four products in one instruction
-  if (c.bm * c.bn < 128 * 128) return "occupancy";               // more blocks, for matrices with few tiles
+  if (row.types.bits == DTypes{i8}.bits || c.two_float) return "better maths";  // four products in one instruction
+  if (c.bm * c.bn < 128 * 128) return "occupancy";  // more blocks, for matrices with few tiles
   if (c.loads == Loads::strided || c.tm > 8) return "coarsening";
   return c.pipeline == Pipeline::single && !c.conflict_free ? "coalescing" : "tiling";
 }

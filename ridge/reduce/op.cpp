@@ -62,6 +62,17 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
   });
 }
 
+// A copy of the diagonal is a matrix's where going down, or to the right, leads to the next of its elements, and the
+// other way nowhere.
+static PartRead diagonal_of(const TensorView& matrix) {
+  PartRead read{matrix, matrix.layout};
+  read.part.layout = diagonal(matrix.layout);
+  const bool down = matrix.size(0) <= matrix.size(1);
+  read.whole.stride[0] = down ? 1 : 0;
+  read.whole.stride[1] = down ? 0 : 1;
+  return read;
+}
+
 template <Reduce F> static OpInfo info(std::string_view summary) {
   static const std::vector<DType> all{f32, f16, bf16, f64, i64, i32, i8, u8};
   constexpr bool two = arity(F) == 2;
@@ -74,7 +85,8 @@ template <Reduce F> static OpInfo info(std::string_view summary) {
           .options = options_of(F),
           .variants = variant_infos(variants, [](const Variant& row) { return family_of(row).lesson(row); }),
           .infer = infer<F>,
-          .plan = plan_by_name<F>};
+          .plan = plan_by_name<F>,
+          .reads = F == Reduce::trace ? diagonal_of : nullptr};
 }
 
 static const RegisterOp registered[] = {

@@ -29,12 +29,6 @@ ReduceProblem ReduceProblem::rows(Reduce f, DType dtype, std::int64_t rows, std:
   return along(f, dtype, shape, -1);
 }
 
-static Layout diagonal(const Layout& matrix) {
-  Layout line = Layout::contiguous({std::min(matrix.shape[0], matrix.shape[1])});
-  line.stride[0] = line.shape[0] <= 1 ? 1 : matrix.stride[0] + matrix.stride[1];
-  return line;
-}
-
 ReduceProblem ReduceProblem::trace(DType dtype, std::int64_t rows, std::int64_t cols) {
   const Layout line = diagonal(Layout::contiguous({rows, cols}));
   return {.function = Reduce::trace, .dtype = dtype, .x = line, .z = line, .y = {}};

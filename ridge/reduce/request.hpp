@@ -10,6 +10,13 @@
 
 namespace ridge::reduce_detail {
 
+// Precondition: two axes.
+inline Layout diagonal(const Layout& matrix) {
+  Layout line = Layout::contiguous({std::min(matrix.shape[0], matrix.shape[1])});
+  line.stride[0] = line.shape[0] <= 1 ? 1 : matrix.stride[0] + matrix.stride[1];
+  return line;
+}
+
 // A problem, as kernels see it too.
 struct Request {
   const ReduceProblem& problem;

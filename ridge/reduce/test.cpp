@@ -1,4 +1,5 @@
 #include <ridge/check/gtest_cases.hpp>
+#include <ridge/core/op.hpp>
 #include <ridge/reduce/families.hpp>
 #include <ridge/reduce/offsets.hpp>
 #include <ridge/reduce/reduce.hpp>
@@ -11,6 +12,7 @@
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace ridge {
@@ -353,6 +355,26 @@ TEST(Reduce, ATraceReadsNothingButTheDiagonal) {
   EXPECT_EQ(y, 15);
   trace(view(x.data(), {0, 7}), view(&y, {}));
   EXPECT_EQ(y, 0);
+}
+
+// As `ridge run` moves the diagonal alone to a GPU.
+TEST(Reduce, ATraceIsThatOfItsCopiedDiagonal) {
+  const OpInfo& op = **find_op("trace");
+  for (const auto& [rows, cols] : {std::pair{5, 7}, {7, 5}, {1, 3}, {3, 1}, {0, 4}}) {
+    std::vector<float> x(static_cast<std::size_t>(rows * cols), NAN), copy;
+    for (int i = 0; i < std::min(rows, cols); ++i)
+      x[static_cast<std::size_t>(i * (cols + 1))] = static_cast<float>(i + 1);
+    const PartRead read = op.reads(view(x.data(), {rows, cols}));
+    for (std::int64_t i = 0; i < read.part.count(); ++i)
+      copy.push_back(x[static_cast<std::size_t>(i * read.part.stride(0))]);
+    TensorView whole = view(copy.data(), {rows, cols});
+    whole.layout = read.whole;
+    EXPECT_EQ(whole.layout.span(), static_cast<std::int64_t>(copy.size()));
+    float y = 0;
+    trace(whole, view(&y, {}));
+    const int n = std::min(rows, cols);
+    EXPECT_EQ(y, static_cast<float>(n * (n + 1) / 2)) << rows << "x" << cols;
+  }
 }
 
 TEST(Reduce, IntegersAndHalvesKeepTheirPromises) {

@@ -118,7 +118,7 @@ inline std::vector<check::Expected> gradient_oracle(const check::Case& c, const 
 inline std::vector<check::Expected> oracle_of_rows(const check::Case& c, const std::vector<check::HostTensor>& in,
                                                    bool serial) {
   if (is_backward(c)) return gradient_oracle(c, in, serial);
-  const bool log = c.op == "log_softmax";
+  const bool log = c.op == "log_softmax", two_float = c.options.text("accumulate") == "two_float";
   const std::int64_t cols = in[0].cols(), rows = cols ? in[0].rows() : 0;
   const double u = c.dtype == f64 ? check::roundoff(f64) : check::roundoff(f32);
   const double least = c.dtype == f64 ? 0x1p-1022 : 0x1p-126;
@@ -132,7 +132,11 @@ inline std::vector<check::Expected> oracle_of_rows(const check::Case& c, const s
       double want = log ? row.log_softmax(x[i]) : row.softmax(x[i]);
       if (std::isinf(check::round_to(c.dtype, want))) want = check::round_to(c.dtype, want);  // beyond the type's range
       double tolerance;
-      if (log) {
+      if (two_float) {
+        // Two exponentials (2^-35), sums, and what is left of them in a quotient; a logarithm of 2 units.
+        const double n = static_cast<double>(cols) + 4, all = 0x1p-33 + n * n * u * u;
+        tolerance = log ? 4 * u * std::fabs(std::log(row.sum)) + all : std::fabs(want) * all + least;
+      } else if (log) {
         // the sum's relative error becomes absolute; x - max is rounded once, the result once more
         tolerance = (summed + 16) * u + (2 * d + 2 * std::fabs(want)) * u;
       } else {
@@ -320,6 +324,35 @@ inline check::CaseBook book_of(bool log) {
            {"rows=8,cols=19,inner=262144", "rows=1024,cols=64,inner=64", "rows=64,cols=1024,inner=196"})
         book.benches.push_back(op + ":" + type + ":" + size + ":axis=1" + backward);
   }
+  // In double-float arithmetic: around what a warp and a block keep; any strides, values far apart.
+  for (const char* rest : {"rows=0,cols=5",
+                           "rows=5,cols=0",
+                           "rows=3,cols=1",
+                           "rows=9,cols=33",
+                           "rows=5,cols=512",
+                           "rows=5,cols=513",
+                           "rows=2,cols=8192",
+                           "rows=2,cols=8193",
+                           "rows=1,cols=50257",
+                           "rows=7,cols=130:warp=64",
+                           "rows=2,cols=700:warp=64",
+                           "rows=6,cols=203:place=offset",
+                           "rows=6,cols=203:place=strided",
+                           "rows=6,cols=203:place=reversed",
+                           "rows=6,cols=203:place=inplace",
+                           "rows=3,cols=40,inner=7:axis=1",
+                           "rows=6,cols=200:fill=nan",
+                           "rows=6,cols=200:fill=inf",
+                           "rows=6,cols=200:fill=overflow",
+                           "rows=6,cols=200:fill=denormal",
+                           "rows=6,cols=200:fill=special",
+                           "rows=6,cols=200:fill=constant,-inf",
+                           "rows=6,cols=200:fill=constant,1e20",
+                           "rows=1,cols=9000:fill=rows",
+                           "rows=5,cols=600:fill=shifted,1e4"})
+    test(std::string("f32:") + rest + ":accumulate=two_float");
+  for (const char* size : {"rows=65536,cols=128", "rows=16384,cols=4096"})
+    book.benches.push_back(op + ":f32:" + size + ":accumulate=two_float");
   for (const char* type : {"f32", "bf16"})
     for (const char* size : {"rows=65536,cols=128", "rows=16384,cols=4096", "rows=8192,cols=8192",
                              "rows=4096,cols=32768", "rows=4096,cols=50257"})

@@ -26,10 +26,13 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
   if (!axis) return axis.error();
   for (std::size_t i = 1; i < in.size(); ++i) RIDGE_TRY(check_like(name_of(Log), "y", in[i], "dy", in[0]));
   RIDGE_TRY(check_like(name_of(Log), backward ? "dx" : "y", out[0], backward ? "dy" : "x", in[0]));
+  const auto accumulate = accumulate_option(name_of(Log), options);
+  if (!accumulate) return accumulate.error();
   const auto seen = [axis = *axis](const TensorView& v) { return v.rank() > axis ? axis_last(v, axis) : v; };
   auto problem = backward ? SoftmaxProblem::of_gradient(Log, seen(in[0]), seen(in[1]), seen(out[0]))
                           : SoftmaxProblem::of(Log, seen(in[0]), seen(out[0]));
   if (!problem) return problem.error();
+  problem->accumulate = *accumulate;
   auto plan = plan_softmax(*problem, device, {.variant = std::string(options.text("variant"))});
   if (!plan) return plan.error();
   return make_op_plan(std::move(*plan), [seen](const SoftmaxPlan& p, Views x, Views y, Workspace room, Stream stream) {
@@ -46,7 +49,8 @@ template <bool Log> static OpInfo info(std::string_view summary) {
           .outputs = {"y"},
           .dtypes = {f32, f16, bf16, f64},
           .options = {{"axis", "integer", "along that axis", "-1"},
-                      {"backward", "0|1", "takes dy and y, and gives dx", "0"}},
+                      {"backward", "0|1", "takes dy and y, and gives dx", "0"},
+                      {"accumulate", "plain|two_float", "two_float: f32 with nearly the accuracy of f64", "plain"}},
           .variants = variant_infos(variants, [](const Variant& row) { return family_of(row).lesson(row); }),
           .infer = [](Views in, const Options& options) -> Result<std::vector<TensorType>> {
             if (const auto axis = axis_option(Log, in[0], options); !axis) return axis.error();

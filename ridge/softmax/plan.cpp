@@ -15,6 +15,10 @@ using namespace softmax_detail;
 static std::string_view op_name(bool log) { return log ? "log_softmax" : "softmax"; }
 
 Result<SoftmaxProblem> SoftmaxProblem::of(bool log, const TensorView& x, const TensorView& y) {
+  return of(log, x, y, Accumulate::plain);
+}
+
+Result<SoftmaxProblem> SoftmaxProblem::of(bool log, const TensorView& x, const TensorView& y, Accumulate accumulate) {
   const std::string_view op = op_name(log);
   if (x.rank() < 1) return Status::invalid(op, "x.shape", "scalar", "of at least one axis");
   RIDGE_TRY(check_like(op, "y", y, "x", x));
@@ -24,8 +28,13 @@ Result<SoftmaxProblem> SoftmaxProblem::of(bool log, const TensorView& x, const T
   const TensorView views[] = {x, y};
   Rows rows[2];
   rows_of(views, rows);
-  return SoftmaxProblem{
-      .rows = rows_in(x.layout), .cols = x.size(-1), .dtype = x.dtype, .log = log, .x = rows[0], .y = rows[1]};
+  return SoftmaxProblem{.rows = rows_in(x.layout),
+                        .cols = x.size(-1),
+                        .dtype = x.dtype,
+                        .log = log,
+                        .accumulate = accumulate,
+                        .x = rows[0],
+                        .y = rows[1]};
 }
 
 Result<SoftmaxProblem> SoftmaxProblem::of_gradient(bool log, const TensorView& dy, const TensorView& y,
@@ -59,13 +68,17 @@ static SoftmaxProblem with_layouts(SoftmaxProblem p) {
 
 std::string SoftmaxProblem::text() const {
   return std::string(name(dtype)) + " " + std::to_string(rows) + "x" + std::to_string(cols) +
-         (backward ? " backward" : "");
+         (backward ? " backward" : "") + (is_two_float(*this) ? ", in two floats" : "");
 }
 
 static Status validate(const SoftmaxProblem& p) {
   const std::string_view op = op_name(p.log);
   if (!Types::contains(p.dtype))
     return Status::invalid(op, "dtype", std::string(name(p.dtype)), "one of f32 f16 bf16 f64");
+  if (is_two_float(p) && (p.dtype != f32 || p.backward))
+    return Status::invalid(op, "accumulate", "two_float",
+                           p.backward ? "left out with backward: it is for the forward pass"
+                                      : "left out: it is for f32, and x is " + std::string(name(p.dtype)));
   RIDGE_TRY(check_sizes(op, "shape", {p.rows, p.cols}));
   return check_elements_apart(op, "y", p.y->layout(p.cols));
 }
@@ -75,7 +88,7 @@ static Status validate(const SoftmaxProblem& p) {
 static Result<int> choose(const SoftmaxProblem& p, const DeviceInfo& device, const PlanOptions& options,
                           std::vector<Candidate>* record = nullptr) {
   return select<Variant>(
-      op_name(p.log), variants, options, [&](const Variant& row) { return family_of(row).fits(row, p, device); },
+      op_name(p.log), variants, options, [&](const Variant& row) { return refusal(row, p, device); },
       [&](const Variant& row) { return roofline::predict(family_of(row).model(row, p, device), device).us; }, record);
 }
 
@@ -119,7 +132,7 @@ static Status check_planned(const SoftmaxPlan& plan, const Result<SoftmaxProblem
     planned.x->alignment_offset = given->x->alignment_offset;
     planned.y->alignment_offset = given->y->alignment_offset;
     if (planned.dy && given->dy) planned.dy->alignment_offset = given->dy->alignment_offset;
-    if (*given != planned || !family_of(row).fits(row, *given, plan.device).empty())
+    if (*given != planned || !refusal(row, *given, plan.device).empty())
       return not_as_planned(op, given->text(), planned.text());
     const Footprint launch = family_of(row).footprint(row, *given, plan.device);
     if (launch.workspace > plan.workspace || launch.grid > max_grid)
@@ -136,7 +149,7 @@ static constexpr auto with_its_grid = [](SoftmaxPlan& moved) {
 };
 
 Status SoftmaxPlan::run(const TensorView& x, const TensorView& y, Workspace scratch, Stream stream) const {
-  const auto given = SoftmaxProblem::of(problem.log, x, y);
+  const auto given = SoftmaxProblem::of(problem.log, x, y, problem.accumulate);
   RIDGE_TRY(check_planned(*this, given, x, scratch));
   if (grid == 0) return {};
   return as_given(
@@ -166,8 +179,8 @@ Status SoftmaxPlan::run_gradient(const TensorView& dy, const TensorView& y, cons
 
 static constexpr auto planned = [](const SoftmaxProblem& p, const DeviceInfo& d) { return plan_softmax(p, d); };
 
-static void run_forward(bool log, const TensorView& x, const TensorView& y, Stream stream) {
-  run_cached(SoftmaxProblem::of(log, x, y), planned, y.device, stream,
+static void run_forward(bool log, const TensorView& x, const TensorView& y, Accumulate accumulate, Stream stream) {
+  run_cached(SoftmaxProblem::of(log, x, y, accumulate), planned, y.device, stream,
              [&](const SoftmaxPlan& plan, Workspace workspace) { return plan.run(x, y, workspace, stream); });
 }
 static void run_backward(bool log, const TensorView& dy, const TensorView& y, const TensorView& dx, Stream stream) {
@@ -175,21 +188,32 @@ static void run_backward(bool log, const TensorView& dy, const TensorView& y, co
              [&](const SoftmaxPlan& plan, Workspace w) { return plan.run_gradient(dy, y, dx, w, stream); });
 }
 
-static void run_along(bool log, const TensorView& x, int axis, const TensorView& y, Stream stream) {
+static void run_along(bool log, const TensorView& x, int axis, const TensorView& y, Accumulate accumulate,
+                      Stream stream) {
   const auto from_first = axis_of(op_name(log), axis, x.rank());
   if (!from_first) throw Error(from_first.error());
   throw_if(check_like(op_name(log), "y", y, "x", x));
-  run_forward(log, axis_last(x, *from_first), axis_last(y, *from_first), stream);
+  run_forward(log, axis_last(x, *from_first), axis_last(y, *from_first), accumulate, stream);
 }
 
+void softmax(const TensorView& x, int axis, const TensorView& y, Accumulate accumulate, Stream stream) {
+  run_along(false, x, axis, y, accumulate, stream);
+}
+void log_softmax(const TensorView& x, int axis, const TensorView& y, Accumulate accumulate, Stream stream) {
+  run_along(true, x, axis, y, accumulate, stream);
+}
 void softmax(const TensorView& x, int axis, const TensorView& y, Stream stream) {
-  run_along(false, x, axis, y, stream);
+  run_along(false, x, axis, y, Accumulate::plain, stream);
 }
 void log_softmax(const TensorView& x, int axis, const TensorView& y, Stream stream) {
-  run_along(true, x, axis, y, stream);
+  run_along(true, x, axis, y, Accumulate::plain, stream);
 }
-void softmax(const TensorView& x, const TensorView& y, Stream stream) { run_forward(false, x, y, stream); }
-void log_softmax(const TensorView& x, const TensorView& y, Stream stream) { run_forward(true, x, y, stream); }
+void softmax(const TensorView& x, const TensorView& y, Stream stream) {
+  run_forward(false, x, y, Accumulate::plain, stream);
+}
+void log_softmax(const TensorView& x, const TensorView& y, Stream stream) {
+  run_forward(true, x, y, Accumulate::plain, stream);
+}
 void softmax_gradient(const TensorView& dy, const TensorView& y, const TensorView& dx, Stream stream) {
   run_backward(false, dy, y, dx, stream);
 }

@@ -7,6 +7,7 @@
 #include <ridge/softmax/span.cuh>
 #include <ridge/softmax/split.cuh>
 #include <ridge/softmax/streaming.cuh>
+#include <ridge/softmax/two_float.cuh>
 #include <ridge/softmax/vector.cuh>
 
 #include <type_traits>
@@ -20,6 +21,7 @@ template <int I, class T, int Warp> static Status launch_row(const Forward<T>& c
   using P = Policy<I>;
   constexpr Config c = P::config;
   if constexpr (c.algorithm <= Algorithm::strided) return streaming::launch<P, T, Warp>(call);
+  else if constexpr (c.algorithm == Algorithm::two_float) return two_float::launch<P, T, Warp>(call);
   else if constexpr (c.algorithm == Algorithm::span) return span::launch<P, T, Warp>(call);
   else if constexpr (c.algorithm == Algorithm::columns) return columns::launch<P, T, Warp>(call);
   else if constexpr (c.algorithm == Algorithm::elements) return elements_of_rows::launch<P, T, Warp>(call);

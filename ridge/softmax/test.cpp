@@ -1,12 +1,16 @@
 #include <ridge/check/gtest_cases.hpp>
+#include <ridge/softmax/oracle.hpp>
 #include <ridge/softmax/resident.hpp>
 #include <ridge/softmax/softmax.hpp>
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -270,6 +274,41 @@ TEST(Softmax, LeadingAxesThatDoNotMerge) {  // a transposed batch: [2, 3, 40] se
     float sum = 0;
     for (int i = 0; i < 40; ++i) sum += y[row * 40 + i];
     EXPECT_NEAR(sum, 1, 1e-5);
+  }
+}
+
+// The greatest error of y, in units of y, by the row of that name; elements up to 100 below the maximum.
+double error_far_below_the_maximum(std::string_view variant, Accumulate accumulate) {
+  constexpr std::int64_t rows = 4, cols = 400;
+  std::mt19937 random(7);
+  std::uniform_real_distribution<float> uniform(0, 80);
+  std::vector<float> x(rows * cols), y(rows * cols);
+  for (float& e : x) e = uniform(random);
+  const TensorView from = view(x.data(), {rows, cols}), to = view(y.data(), {rows, cols});
+  auto plan = plan_softmax(*SoftmaxProblem::of(false, from, to, accumulate), cpu(), {.variant = std::string(variant)});
+  EXPECT_TRUE(plan.ok()) << plan.error().message();
+  if (!plan) return INFINITY;
+  EXPECT_TRUE(plan->run(from, to).ok());
+  double worst = 0;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const softmax_detail::RowOracle oracle(std::vector<double>(x.begin() + r * cols, x.begin() + (r + 1) * cols).data(),
+                                           cols);
+    for (std::int64_t i = r * cols; i < (r + 1) * cols; ++i)
+      worst = std::max(worst,
+                       std::fabs(y[static_cast<std::size_t>(i)] / oracle.softmax(x[static_cast<std::size_t>(i)]) - 1));
+  }
+  return worst;
+}
+
+// The table of the README: --gtest_output=json:FILE writes the numbers.
+TEST(Softmax, InTwoFloatsElementsFarBelowTheMaximumAreAsAccurate) {
+  const double plain = error_far_below_the_maximum("online", Accumulate::plain);
+  RecordProperty("online", std::to_string(plain * 1e9));
+  for (const char* variant : {"two_float", "two_float_512", "two_float_8k"}) {
+    const double error = error_far_below_the_maximum(variant, Accumulate::two_float);
+    RecordProperty(variant, std::to_string(error * 1e9));
+    EXPECT_LE(error, 0.51 * 0x1p-23) << variant;
+    EXPECT_LE(error, plain / 10) << variant;
   }
 }
 

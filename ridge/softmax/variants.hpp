@@ -22,8 +22,9 @@ enum class Algorithm : std::uint8_t {
   resident,    // the row is read once and kept on chip
   ring,        // Hopper, gradients: rows are loaded to a ring in shared memory, of one block or of a cluster's
   columns,     // rows side by side, as of an axis that is not the last: neighbouring lanes have neighbouring rows
+  two_float,   // double-float arithmetic: rows of float32, any strides
 };
-inline constexpr int algorithm_count = 12;
+inline constexpr int algorithm_count = 13;
 
 // A resident row is 16-byte vectors: lane l keeps vectors l, l + lanes, l + 2 lanes, ... of it, the first
 // `in_registers` of them in registers and the others in shared memory, where only that lane accesses them.
@@ -31,7 +32,7 @@ struct Config {
   Algorithm algorithm = Algorithm::resident;
   int threads = 256;
   int rows = 1;          // rows of a block, side by side; each has an equal share of the threads
-  int in_registers = 0;  // vectors per lane; columns: registers of elements; elements: of a row
+  int in_registers = 0;  // vectors per lane; columns: registers of elements; elements, two_float: of a row
   int in_shared = 0;
   int blocks_per_sm = 1;          // the least residency asked of the compiler
   int team = 0;                   // ring: threads that share a row
@@ -93,6 +94,9 @@ inline constexpr Variant variants[] = {
     {"columns", "an axis that is not the last: a thread has a row to itself, beside its neighbours'", {.algorithm = Algorithm::columns, .threads = 128, .rows = 128, .in_registers = 32, .blocks_per_sm = 4}, 0.9},
     {"columns_8", "a row's elements in eight parts", {.algorithm = Algorithm::columns, .threads = 256, .rows = 32, .in_registers = 32, .blocks_per_sm = 2}, 1.2},
     {"columns_32", "in 32 parts, for long rows", {.algorithm = Algorithm::columns, .threads = 1024, .rows = 32, .in_registers = 16}, 2.0},
+    {"two_float", "double-float arithmetic: a block per row, read three times", {.algorithm = Algorithm::two_float}, 0.25},
+    {"two_float_512", "the row in a warp's registers: it is read once", {.algorithm = Algorithm::two_float, .threads = 128, .rows = 4, .in_registers = 16}, 1.2},
+    {"two_float_8k", "in a block's registers", {.algorithm = Algorithm::two_float, .threads = 512, .in_registers = 16}, 2.0},
     {"strided", "any strides", {.algorithm = Algorithm::strided}, 0.25, Role::fallback},
 };
 // clang-format on

@@ -9,7 +9,7 @@
 #include <ridge/tile/row_vectors.cuh>
 #include <ridge/tile/sm80/fragment.hpp>
 #include <ridge/tile/sm90/swizzle.hpp>
-#include <ridge/tile/two_float.cuh>
+#include <ridge/tile/two_float_exponential.cuh>
 
 #include <gtest/gtest.h>
 
@@ -143,6 +143,37 @@ TEST(TwoFloat, WhatIsNotFiniteStaysAsItIs) {
   EXPECT_TRUE(std::isnan(to_float(add(TwoFloat{inf, 0}, TwoFloat{-inf, 0}))));
   EXPECT_TRUE(std::isnan(to_float(add(TwoFloat{1, 0}, float(NAN)))));
   EXPECT_EQ(to_float(add(TwoFloat{1, 0x1p-30f}, TwoFloat{-1, 0})), 0x1p-30f);
+}
+
+TEST(TwoFloat, ProductsAndExponentialsKeepWhatAFloatLacks) {
+  const auto exact = [](TwoFloat a) { return static_cast<long double>(a.high) + a.low; };
+  TwoFloat x{1.2345678f, 3e-8f};
+  for (int i = 0; i < 300; ++i) {
+    const TwoFloat z = two_sum(-0.3f * static_cast<float>(i % 270), 1e-6f * static_cast<float>(i % 7));
+    x = normalised(multiply(x, i % 2 ? 0.7123457f : -1.4f));
+    EXPECT_EQ(x.high, static_cast<float>(exact(x)));
+    if (z.high != 0) {
+      EXPECT_NEAR(static_cast<double>(exact(multiply(x, z)) / (exact(x) * exact(z))), 1, 0x1p-44);
+      EXPECT_EQ(quotient(x, z), static_cast<float>(exact(x) / exact(z))) << x.high << " " << z.high;
+    }
+    if (const long double want = std::exp(exact(z)); want > 0x1p-125L) {  // the low part may be subnormal
+      EXPECT_NEAR(static_cast<double>(exact(exponential(z)) / want), 1, 0x1p-35 + 0x1p-148 / static_cast<double>(want))
+          << z.high;
+    }
+  }
+  EXPECT_EQ(exponential(TwoFloat{0, 0}).high, 1);
+  EXPECT_EQ(exponential(TwoFloat{0, 0}).low, 0);
+  EXPECT_EQ(exponential(two_sum(-INFINITY, 1)).high, 0);
+  EXPECT_EQ(exponential(two_sum(-3e38f, -3e38f)).high, 0);
+  EXPECT_EQ(exponential(TwoFloat{-90, 0}).high, 0);
+  for (const float large : {90.0f, 199.0f, 1000.0f, INFINITY}) EXPECT_GT(exponential(TwoFloat{large, 0}).high, 1e38f);
+  EXPECT_TRUE(std::isnan(exponential(TwoFloat{NAN, 0}).high) &&
+              std::isnan(exponential(two_sum(INFINITY, -INFINITY)).high));
+  EXPECT_EQ(quotient(two_sum(INFINITY, 1), TwoFloat{2, 0}), INFINITY);
+  EXPECT_EQ(quotient(TwoFloat{0, 0}, TwoFloat{2, 0}), 0);
+  EXPECT_TRUE(std::isnan(quotient(TwoFloat{0, 0}, TwoFloat{0, 0})));
+  EXPECT_EQ(normalised(two_sum(INFINITY, 1)).high, INFINITY);
+  EXPECT_EQ(normalised(two_sum(INFINITY, 1)).low, 0);
 }
 
 TEST(Extreme, NanIsAboveAllAndZerosAreEqual) {

@@ -27,6 +27,16 @@ __device__ __forceinline__ TwoFloat two_product(float a, float b) {
   return {product, __fmaf_rn(a, b, -product)};
 }
 
+// The product within 2^-46 of it.
+__device__ __forceinline__ TwoFloat multiply(TwoFloat a, TwoFloat b) {
+  const TwoFloat high = two_product(a.high, b.high);
+  return {high.high, __fmaf_rn(a.high, b.low, __fmaf_rn(a.low, b.high, high.low))};
+}
+__device__ __forceinline__ TwoFloat multiply(TwoFloat a, float x) {
+  const TwoFloat high = two_product(a.high, x);
+  return {high.high, __fmaf_rn(a.low, x, high.low)};
+}
+
 // After d additions, of elements or of sums, the error of high + low is at most about (d eps)^2 of the sum of |x|.
 __device__ __forceinline__ TwoFloat add(TwoFloat a, TwoFloat b) {
   const TwoFloat sum = two_sum(a.high, b.high);
@@ -37,9 +47,23 @@ __device__ __forceinline__ TwoFloat add(TwoFloat a, float x) {
   return {sum.high, __fadd_rn(a.low, sum.low)};
 }
 
+// The same number with its nearest float as the high part; that of a number beyond float32's range has no low part.
+__device__ __forceinline__ TwoFloat normalised(TwoFloat a) {
+  const TwoFloat sum = two_sum(a.high, a.low);
+  return fabsf(sum.high) <= 3.402823466e38f ? sum : TwoFloat{a.high, 0};
+}
+
 // Rounds once. A sum beyond float32's range has no low part: infinity less infinity would be NaN.
 __device__ __forceinline__ float to_float(TwoFloat a) {
   return fabsf(a.high) <= 3.402823466e38f ? __fadd_rn(a.high, a.low) : a.high;
+}
+
+// a / b within a rounding and a little, unless a or b leaves float32's range.
+__device__ __forceinline__ float quotient(TwoFloat a, TwoFloat b) {
+  const float first = __fdiv_rn(a.high, b.high);
+  const float rest = __fadd_rn(__fmaf_rn(-first, b.high, a.high), __fmaf_rn(-first, b.low, a.low));
+  return fabsf(first) <= 3.402823466e38f && fabsf(rest) <= 3.402823466e38f ? __fadd_rn(first, __fdiv_rn(rest, b.high))
+                                                                           : first;
 }
 
 }  // namespace ridge::tile

@@ -1,4 +1,5 @@
-"""Operators under torch.autocast: products in the region's type; exponentials, softmax, sums and norms in float32.
+"""Operators under torch.autocast: products in the region's type; exponentials, softmax, sums and norms in float32, and
+what asks for double-floats.
 
 The lists are those of PyTorch for CUDA, and hold on either device, so that a model has the same types on both.
 Everything else keeps the types of its inputs. Of the inputs, floats but float64 are converted.
@@ -37,7 +38,8 @@ def _kernel(name, device):
     own_key = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, f"Autocast{device.upper()}"))
 
     def kernel(*tensors, **options):
-        dtype = torch.float32 if name in IN_FLOAT32 else torch.get_autocast_dtype(device)
+        in_float32 = name in IN_FLOAT32 or options.get("accumulate") == "two_float"
+        dtype = torch.float32 if in_float32 else torch.get_autocast_dtype(device)
         if dtype != torch.float32:
             options.pop("math", None)  # how float32 is to be multiplied
         with torch._C._ExcludeDispatchKeyGuard(own_key):

@@ -374,10 +374,11 @@ def _(call, do, dlse=None):
         raise NotImplementedError("ridge::attention has no gradient with lengths or a block_table")
     if call.needs["mask"]:
         raise NotImplementedError("ridge::attention has no gradient of its mask: detach() that")
-    options = {k: v for k, v in call.options.items() if k not in ("lse", "math", "variant")}
+    how = ("math", "accumulate")  # of the forward pass alone
+    options = {k: v for k, v in call.options.items() if k not in ("lse", "variant", *how)}
     o, lse, among = call.o, call.lse, (call.mask, call.cu_q, call.cu_k)
     if lse is None:
-        again = {k: call.options[k] for k in ("math",) if k in call.options}
+        again = {k: call.options[k] for k in how if k in call.options}
         o, lse = _ridge("attention")(call.q, call.k, call.v, *among, lse=True, **options, **again)
     v, columns = call.v, o.shape[-1]
     if dlse is not None:
