@@ -217,3 +217,18 @@ def test_on_a_gpu(tmp_path):
     for m, peers in zip(results["measurements"], (2, 3, 1)):
         assert 0 < m["copy_share"] < 3 and 0 < m["us"] < 1e4
         assert len(m["peers"]) >= peers, m
+
+
+def test_all_variants(tmp_path):
+    """One measurement for each, the fastest first, and one of them chosen; cases may come from a file."""
+    cases = tmp_path / "cases"
+    cases.write_text("softmax:f32:rows=3,cols=40\n")
+    status, results = run(tmp_path, f"@{cases}", "--all-variants", "--peers", "torch")
+    found = results["measurements"]
+    assert status == 0 and results["settings"]["all_variants"] and len(found) > 5
+    assert len({m["variant"] for m in found}) == len(found)
+    assert [m["us"] for m in found] == sorted(m["us"] for m in found)
+    chosen = [m for m in found if m["chosen"]]
+    plan = ridge.plan("softmax", ridge.Spec((3, 40), "f32"))
+    assert [m["variant"] for m in chosen] == [plan.variant]
+    assert len({m["peers"][0]["us"] for m in found}) == 1  # measured once

@@ -52,12 +52,22 @@ def _peers(text, cases):
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser("python -m ridge.bench", description="Ridge beside what PyTorch would run.")
-    parser.add_argument("what", nargs="*", metavar="CASE|OP", help="OP:DTYPE:k=v,k=v... or an operator (default: all)")
+    parser = argparse.ArgumentParser(
+        "python -m ridge.bench", description="Ridge beside what PyTorch would run.", fromfile_prefix_chars="@"
+    )
+    parser.add_argument(
+        "what",
+        nargs="*",
+        metavar="CASE|OP",
+        help="OP:DTYPE:k=v,k=v... or an operator (default: all); @FILE: a file's lines",
+    )
     parser.add_argument("--models", action="store_true", help="time whole models: NAME or NAME:k=v,k=v (default: all)")
     parser.add_argument("--sweep", metavar="OP", help="time problems of an operator at random, drawn by the program ridge")
     parser.add_argument("--seed", type=int, default=1, help="of a sweep: other problems for each (1)")
     parser.add_argument("--count", type=int, default=100, help="of a sweep: how many problems (100)")
+    parser.add_argument(
+        "--all-variants", action="store_true", help="every variant that fits, the fastest first; * marks those not chosen"
+    )
     parser.add_argument("--peers", default="all", help="torch (eager), compile, cublas, ...; all (default) or none")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", help="cuda, cuda:N or cpu")
     parser.add_argument("--repeats", type=int, help="runs whose median counts (30; on the CPU 5)")
@@ -77,6 +87,8 @@ def main(arguments=None):
         return run_or_refuse(request)
     if request.list or request.quick or request.check or request.autotune:
         parser.error("--list, --quick, --check and --autotune go with --models")
+    if request.sweep and request.all_variants:
+        parser.error("--sweep goes without --all-variants: what it says is of the chosen ones")
     try:
         cases = _drawn(request) if request.sweep else _cases(request.what)
         wanted = _peers(request.peers, cases)
@@ -84,7 +96,7 @@ def main(arguments=None):
             raise ValueError("--plot needs matplotlib, which is not here")
         if request.json:
             open(request.json, "a").close()  # refused now, and not after minutes of work
-        clock = make_clock(request.device)
+        clock = make_clock(request.device, **({"share_memory": True} if request.all_variants else {}))
     except (ValueError, RuntimeError, OSError) as error:
         print(f"ridge.bench: {error}", file=sys.stderr)
         return 2
@@ -93,10 +105,16 @@ def main(arguments=None):
     torch.backends.cudnn.allow_tf32 = False  # float32 is float32
     table = report.Table(cases, request.device)
     measurements = []
-    settings = {"peers": request.peers, "all_variants": False, "repeats": request.repeats or clock.repeats}
+    settings = {
+        "peers": request.peers,
+        "all_variants": request.all_variants,
+        "repeats": request.repeats or clock.repeats,
+    }
     for case in cases:
-        measurements.append(measure(case, request.device, clock, wanted, request.repeats))
-        table.row(measurements[-1])
+        found = measure(case, request.device, clock, wanted, request.repeats, request.all_variants)
+        measurements += found
+        for m in found:
+            table.row(m)
         if request.json:  # after each case, so that a run that is ended keeps what it has
             text = (
                 sweep.to_json(measurements, request, settings)

@@ -31,6 +31,7 @@ class Measurement:
     peers: dict = dataclasses.field(default_factory=dict)  # {name: Timing}
     refusals: dict = dataclasses.field(default_factory=dict)  # {name: why a peer was not measured}
     error: str = ""
+    chosen: bool = True  # the variant is the plan's own choice
 
     @property
     def gbs(self):
@@ -52,45 +53,62 @@ def make_clock(device, **how):
     return GpuClock(device, **how) if torch.device(device).type == "cuda" else CpuClock()
 
 
-def measure(case, device, clock, wanted=None, repeats=None):
-    """One case on one device. `wanted`: names of peers; None: all that the table has for the operator."""
+def measure(case, device, clock, wanted=None, repeats=None, all_variants=False):
+    """One case on one device: its measurement, in a list. `wanted`: names of peers; None: all that the table has for the
+    operator. `all_variants`: a measurement for each variant that fits, all in turns, the fastest first."""
     row = TABLE.get(case.op)
     if row is None:
-        return Measurement(case.text, error=f"no row for '{case.op}' in ridge/bench/peers")
+        return [Measurement(case.text, error=f"no row for '{case.op}' in ridge/bench/peers")]
     try:
         with torch.no_grad():
-            return _measure(case, row, device, clock, wanted, repeats or clock.repeats)
+            return _measure(case, row, device, clock, wanted, repeats or clock.repeats, all_variants)
     except (ValueError, TypeError, RuntimeError, ridge.Unsupported) as error:
-        return Measurement(case.text, error=_sentence(error))
+        return [Measurement(case.text, error=_sentence(error))]
 
 
-def _measure(case, row, device, clock, wanted, repeats):
+_FAR = 8  # times the least prediction: variants predicted beyond it are not worth their time
+
+
+def _plans(op, inputs, options, all_variants):
+    """The plan's own choice, and the others."""
+    start = time.perf_counter()
+    chosen = ridge.plan(op, *inputs, **options)
+    plans = {chosen.variant: (chosen, (time.perf_counter() - start) * 1e6)}
+    for candidate in chosen.explain().json["candidates"] if all_variants and "variant" not in options else []:
+        name, predicted_us = candidate["variant"], candidate.get("predicted_us")
+        if name in plans or predicted_us is None or predicted_us > _FAR * chosen.explain().json["predicted_us"]:
+            continue
+        start = time.perf_counter()
+        plans[name] = ridge.plan(op, *inputs, **options, variant=name), (time.perf_counter() - start) * 1e6
+    return list(plans.values())
+
+
+def _measure(case, row, device, clock, wanted, repeats, all_variants):
     inputs = row.inputs(case, Source(case, device))
     op, options = _request(case)
-    start = time.perf_counter()
-    plan = ridge.plan(op, *inputs, **options)
-    plan_us = (time.perf_counter() - start) * 1e6
-    account = plan.explain().json
-    result = Measurement(
-        case.text,
-        plan.variant,
-        bytes=account["bytes"],
-        operations=account["operations"],
-        predicted_us=account["predicted_us"],
-        least_us=account["least_us"],
-        plan_us=plan_us,
-    )
-
     outputs = [
         torch.empty(spec.shape, dtype=DTYPES[spec.dtype], device=device) for spec in ridge.infer(op, *inputs, **options)
     ]
-    workspace = torch.empty(plan.workspace + 255, dtype=torch.uint8, device=device)
-    workspace = workspace[-workspace.data_ptr() % 256 :]
-
-    def ours():
-        plan.run(*inputs, out=outputs, workspace=workspace)  # on the current stream
-
-    contenders = {"": clock.prepare(ours)}
+    results, contenders, refusals = [], {}, {}
+    for plan, plan_us in _plans(op, inputs, options, all_variants):
+        account = plan.explain().json
+        results.append(
+            Measurement(
+                case.text,
+                plan.variant,
+                bytes=account["bytes"],
+                operations=account["operations"],
+                predicted_us=account["predicted_us"],
+                least_us=account["least_us"],
+                plan_us=plan_us,
+                refusals=refusals,
+                chosen=not results,
+            )
+        )
+        workspace = torch.empty(plan.workspace + 255, dtype=torch.uint8, device=device)
+        workspace = workspace[-workspace.data_ptr() % 256 :]
+        ours = functools.partial(plan.run, *inputs, out=outputs, workspace=workspace)  # on the current stream
+        contenders[len(contenders)] = clock.prepare(ours)  # by a number; peers have names
     for name, make in _peers(row, wanted):
         try:
             function = make(case)
@@ -98,16 +116,15 @@ def _measure(case, row, device, clock, wanted, repeats):
             prepare = clock.queued if row.waits(case) else clock.prepare
             contenders[name] = prepare(functools.partial(function, *inputs))
         except Exception as error:  # whatever a peer raises is the peer's: the case stands without it
-            result.refusals[name] = _sentence(error)
+            refusals[name] = _sentence(error)
     if clock.copy:
         contenders["copy"] = clock.copy
 
     timings = in_turns(contenders, repeats, warm=2)
-    result.time = timings.pop("")
-    if "copy" in timings:
-        result.copy_gbs = 2 * COPY_BYTES / timings.pop("copy").us * 1e-3
-    result.peers = timings
-    return result
+    copy_gbs = 2 * COPY_BYTES / timings.pop("copy").us * 1e-3 if "copy" in timings else 0
+    for i, result in enumerate(results):
+        result.time, result.copy_gbs, result.peers = timings.pop(i), copy_gbs, timings
+    return sorted(results, key=lambda m: m.time.us)
 
 
 def _request(case):

@@ -38,7 +38,7 @@ class Table:
         tflops = _rate(m.tflops) if m.operations else "-"
         self._line(
             m.case,
-            m.variant,
+            m.variant + ("" if m.chosen else " *"),
             f"{m.time.us:.2f}",
             f"{100 * m.time.noise:.1f} %",
             _rate(m.gbs) + _share(m),
@@ -89,7 +89,7 @@ def _device_info(device):
 
 def _measured(m, device_name):
     if m.error:
-        return {"case": m.case, "variant": m.variant, "device": device_name, "chosen": True, "error": m.error}
+        return {"case": m.case, "variant": m.variant, "device": device_name, "chosen": m.chosen, "error": m.error}
     peers = [
         {"name": name, "us": t.us, "noise": t.noise, "times_faster": m.times_faster(name)}
         for name, t in m.peers.items()
@@ -98,7 +98,7 @@ def _measured(m, device_name):
         "case": m.case,
         "variant": m.variant,
         "device": device_name,
-        "chosen": True,
+        "chosen": m.chosen,
         "us": m.time.us,
         "noise": m.time.noise,
         "gbs": m.gbs,
