@@ -127,8 +127,8 @@ inline void as_inputs(const check::Case& c, std::vector<check::HostTensor>& in) 
 // of n weighted values err by (n + 8) u of their absolute sum, including one rescaling per tile; exponentials and the
 // quotient are in the 8. With 16-bit types, weights are rounded before they multiply V, and f16 loses weights below
 // 2^-25 of the largest. Then O is rounded once to its type. In double-float arithmetic a sum of n terms errs by
-// (n + 4)^2 u^2 of their absolute sum, and a weight by 2^-35 and 2^-149. What is left is a rounding of O, and two of LSE,
-// whose logarithm errs by 2 u.
+// (n + 4)^2 u^2 of their absolute sum, and a weight by 2^-35 and 2^-149. What is left is a rounding of O, and two of
+// LSE, whose logarithm errs by 2 u.
 inline std::vector<check::Expected> forward_oracle(const check::Case& c, const std::vector<check::HostTensor>& in) {
   CaseRows rows(c, in);
   const Sizes& s = rows.s;
