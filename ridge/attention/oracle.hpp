@@ -24,17 +24,24 @@ inline bool is_decided(double up, double down) {
   return more <= most || (less <= most && more - less > most);
 }
 
-// The score of a query and a key: cap * tanh(scale * q k / cap) + mask.
-inline Score score_oracle(const double* q, std::int64_t q_step, const double* k, std::int64_t k_step, std::int64_t d,
-                          double scale, double softcap, double mask) {
+// The score of a query and a key of d columns: cap * tanh(scale * q k / cap) + mask.
+inline Score score_oracle(const double* q, const double* k, std::int64_t d, double scale, double softcap, double mask) {
   if (mask == -std::numeric_limits<double>::infinity()) return {mask, 0};
-  double sum = 0, size = 0, up = 0, down = 0;
-  for (std::int64_t i = 0; i < d; ++i) {
-    const double term = q[i * q_step] * k[i * k_step];
-    sum += term;
-    size += std::fabs(term);
-    (term < 0 ? down : up) += std::fabs(term);
-  }
+  // Of each sum four parts, which do not wait for one another: most of a test's time is spent here.
+  constexpr int parts = 4;
+  double sums[parts] = {}, ups[parts] = {}, downs[parts] = {};
+  const auto add = [&](std::int64_t i, int part) {
+    const double term = q[i] * k[i];
+    sums[part] += term;
+    ups[part] += term < 0 ? 0 : term;
+    downs[part] += term < 0 ? -term : 0;
+  };
+  std::int64_t i = 0;
+  for (; i + parts <= d; i += parts)
+    for (int part = 0; part < parts; ++part) add(i + part, part);
+  for (; i < d; ++i) add(i, 0);
+  const auto total = [](const double(&x)[parts]) { return (x[0] + x[1]) + (x[2] + x[3]); };
+  const double sum = total(sums), up = total(ups), down = total(downs), size = up + down;
   const auto as_float32 = [](double x) {  // scores are float32: infinite beyond its range
     return std::fabs(x) > std::numeric_limits<float>::max() ? std::copysign(HUGE_VAL, x) : x;
   };

@@ -59,8 +59,7 @@ struct CaseRows {
         if (s.mask == 1) attends = attends && more != 0, more = 0;
       }
       masks[j] = attends ? more : -std::numeric_limits<double>::infinity();
-      scores[j] =
-          score_oracle(q + at_q(b, h, i), 1, k + at_k(b, key_head(h), j), 1, s.d, scale, rule.softcap, masks[j]);
+      scores[j] = score_oracle(q + at_q(b, h, i), k + at_k(b, key_head(h), j), s.d, scale, rule.softcap, masks[j]);
     }
   }
   // A row is unspecified if a score depends on the order of additions.
@@ -190,32 +189,33 @@ inline double part_of(double share, double value) { return share == 0 || value =
 
 // Sums with their errors, for one gradient.
 struct GradientSums {
-  struct Sum {
-    double value = 0, size = 0, error = 0;  // size: sum of absolute terms; error: of the terms themselves
-    bool is_unknown = false;
-  };
-  std::vector<Sum> sums;
-  explicit GradientSums(std::int64_t n) : sums(static_cast<std::size_t>(n)) {}
-  void add(std::int64_t at, double factor, double error, double element) {
-    Sum& sum = sums[static_cast<std::size_t>(at)];
-    sum.value += factor * element;
-    sum.size += std::fabs(factor * element);
-    sum.error += part_of(error, std::fabs(element));
+  std::vector<double> values, sizes, errors;  // sizes: sums of absolute terms; errors: of the terms themselves
+  std::vector<char> unknown;
+  explicit GradientSums(std::int64_t n)
+      : values(static_cast<std::size_t>(n)), sizes(values), errors(values), unknown(values.size()) {}
+  // Adds factor * elements[i], each with that error of the factor, to sum number first + i.
+  void add(std::int64_t first, double factor, double error, const double* elements, std::int64_t n) {
+    double *const value = values.data() + first, *const size = sizes.data() + first;
+    for (std::int64_t i = 0; i < n; ++i) value[i] += factor * elements[i];
+    for (std::int64_t i = 0; i < n; ++i) size[i] += std::fabs(factor * elements[i]);
+    double* const sum = errors.data() + first;
+    if (!std::isfinite(error))
+      for (std::int64_t i = 0; i < n; ++i) sum[i] += part_of(error, std::fabs(elements[i]));
+    else if (error != 0)
+      for (std::int64_t i = 0; i < n; ++i) sum[i] += error * std::fabs(elements[i]);
   }
-  void forget(std::int64_t first, std::int64_t n) {
-    for (std::int64_t i = 0; i < n; ++i) sums[static_cast<std::size_t>(first + i)].is_unknown = true;
-  }
+  void forget(std::int64_t first, std::int64_t n) { std::fill_n(unknown.begin() + first, n, char{1}); }
   // n terms in any order err by n u of their absolute sum; the scale and the product by 3 u. Terms that underflow lose
   // 2^-149 each. Then the result is rounded once to the type; beyond its range it is infinite.
   check::Expected expected(DType dtype, double n, double scale) const {
     check::Expected e;
-    for (const Sum& sum : sums) {
-      const double want = scale * sum.value, stored = check::round_to(dtype, want);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double want = scale * values[i], stored = check::round_to(dtype, want);
       const double error =
-          std::fabs(scale) * (sum.error + (n + 3) * check::roundoff(f32) * sum.size + n * 0x1p-149) + 0x1p-149;
+          std::fabs(scale) * (errors[i] + (n + 3) * check::roundoff(f32) * sizes[i] + n * 0x1p-149) + 0x1p-149;
       const double least = std::fabs(want) - error;  // NaN: an unbounded error
       const bool may_be_finite = std::isinf(stored) && !(least > 0 && std::isinf(check::round_to(dtype, least)));
-      if (sum.is_unknown || may_be_finite) {
+      if (unknown[i] || may_be_finite) {
         e.value.push_back(0);
         e.tolerance.push_back(std::numeric_limits<double>::infinity());
         continue;
@@ -285,18 +285,19 @@ inline std::vector<check::Expected> backward_oracle(const check::Case& c, const 
                                   weight * (apart_error * (slope + slope_error) + std::fabs(apart) * slope_error) +
                                   3 * u * std::fabs(ds);
           const double ds_error = ds_exact + part_of(2 * u16, std::fabs(ds) + ds_exact) + lost * (1 + std::fabs(apart));
-          for (std::int64_t column = 0; column < s.d; ++column) {
-            dq.add(rows.at_q(b, h, i, column), ds, ds_error, key[column]);
-            dk.add(rows.at_k(b, group, j, column), ds, ds_error, rows.q[rows.at_q(b, h, i, column)]);
-          }
-          for (std::int64_t column = 0; column < s.dv; ++column)
-            dv.add(rows.at_v(b, group, j, column), weight, weight_error + part_of(u16, weight + weight_error) + lost,
-                   g[column]);
+          dq.add(rows.at_q(b, h, i), ds, ds_error, key, s.d);
+          dk.add(rows.at_k(b, group, j), ds, ds_error, rows.q + rows.at_q(b, h, i), s.d);
+          dv.add(rows.at_v(b, group, j), weight, weight_error + part_of(u16, weight + weight_error) + lost, g, s.dv);
         }
       }
   const double keys = static_cast<double>(s.sk), queries = static_cast<double>(s.hkv ? s.hq / s.hkv * s.sq : 0);
   return {dq.expected(c.dtype, keys, rows.scale), dk.expected(c.dtype, queries, rows.scale),
           dv.expected(c.dtype, queries, 1)};
+}
+
+inline bool is_gradient_by_tensor_cores(std::string_view variant) {
+  return variant.starts_with("wgmma_gradient") || variant.starts_with("mma_gradient") ||
+         variant.starts_with("short_gradient");
 }
 
 // Tolerances of rows that round P and dS to a 16-bit type; and of rows that lose what is below bf16's least normal
@@ -308,10 +309,7 @@ inline void case_tolerances(const check::Case& c, const std::vector<check::HostT
   // A split's O, and its product with its weight, are rounded to float32, whose least number is 2^-149.
   if (variant == "tiled_split")
     for (double& tolerance : expected[0].tolerance) tolerance += (static_cast<double>(Sizes(c).sk) / 32 + 2) * 0x1p-149;
-  // Rows on tensor cores.
-  if (!variant.starts_with("wgmma_gradient") && !variant.starts_with("mma_gradient") &&
-      !variant.starts_with("short_gradient"))
-    return;
+  if (!is_gradient_by_tensor_cores(variant)) return;
   const double lost = c.dtype == f16 ? 0x1p-25 : 0x1p-126;  // half of f16's least number; more than bfloat16's
   expected = backward_oracle(c, in, check::roundoff(c.dtype), lost);
 }

@@ -3,6 +3,8 @@
 #include <ridge/attention/gradient_case.hpp>
 #include <ridge/attention/sm90_gradient.cuh>
 
+#include <utility>
+
 namespace ridge::attention_detail {
 namespace {
 
@@ -119,12 +121,11 @@ TEST(AttentionGradientsOnHopper, LastHeadsFall) {
   EXPECT_EQ(falling_heads(8, 16, 132), 0);  // one block per multiprocessor
   EXPECT_EQ(falling_heads(1, 500, 132), 0);
   EXPECT_EQ(falling_heads(4, 3, 2), 1);  // as below
-  for (const int sms : {2, 4, 7}) {
-    check(narrow, "bf16:b=2,hq=4,hkv=2,sq=260,sk=260,d=64:causal", nullptr, sms);
-    check(wide, "f16:b=1,hq=6,hkv=3,sq=200,sk=300,d=128:causal=lower_right", nullptr, sms);
-    check(between, "bf16:b=3,hq=1,hkv=1,sq=300,sk=140,d=96:causal:fill=nan", nullptr, sms);
-    check(widest, "bf16:b=2,hq=2,hkv=1,sq=200,sk=150,d=136:causal", nullptr, sms);
-  }
+  for (const auto& [row, text] : {std::pair(narrow, "bf16:b=2,hq=4,hkv=2,sq=260,sk=260,d=64:causal"),
+                                  {wide, "f16:b=1,hq=6,hkv=3,sq=200,sk=300,d=128:causal=lower_right"},
+                                  {between, "bf16:b=3,hq=1,hkv=1,sq=300,sk=140,d=96:causal:fill=nan"},
+                                  {widest, "bf16:b=2,hq=2,hkv=1,sq=200,sk=150,d=136:causal"}})
+    for (const int sms : {2, 4, 7}) check(row, text, nullptr, sms);
 }
 TEST(AttentionGradientsOnHopper, GroupsInParts) {
   check_parts(narrow, "bf16:b=1,hq=2,hkv=1,sq=256,sk=256,d=64", {1, 2});
@@ -160,11 +161,9 @@ TEST(AttentionGradientsOnHopper, PartsMeetWhatGroupsDo) {
   }
 }
 TEST(AttentionGradientsOnHopper, PartsKeepAnOrder) {
-  for (const int sms : {2, 7}) {
-    check_parts(narrow, "bf16:b=2,hq=4,hkv=2,sq=260,sk=260,d=64:causal", {2}, sms);
-    check_parts(wide, "f16:b=1,hq=6,hkv=2,sq=200,sk=300,d=128:causal=lower_right", {3}, sms);
-    check_parts(widest, "bf16:b=1,hq=4,hkv=1,sq=200,sk=150,d=136:causal", {2, 4}, sms);
-  }
+  for (const int sms : {2, 7}) check_parts(narrow, "bf16:b=2,hq=4,hkv=2,sq=260,sk=260,d=64:causal", {2}, sms);
+  for (const int sms : {2, 7}) check_parts(wide, "f16:b=1,hq=6,hkv=2,sq=200,sk=300,d=128:causal=lower_right", {3}, sms);
+  for (const int sms : {2, 7}) check_parts(widest, "bf16:b=1,hq=4,hkv=1,sq=200,sk=150,d=136:causal", {2, 4}, sms);
 }
 // Masks loaded directly; copied: boolean ones, rows not aligned to 16 bytes, and rows that all queries share; and those
 // of float32, which threads read with specialized consumers.
