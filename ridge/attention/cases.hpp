@@ -120,6 +120,10 @@ inline check::CaseBook book() {
         "b=2,hq=4,hkv=2,sq=20,sk=40,d=40,dv=24,mask=1:place=strided:layout=bshd",
         "b=2,hq=4,hkv=2,sq=20,sk=40,d=40,dv=24:place=reversed", "b=1,hq=2,hkv=1,sq=40,sk=70,d=64:warp=64"})
     test(std::string("f32:") + rest + ":lse:accumulate=two_float");
+  for (const char* scale : {"1e3", "1e4", "1e5"})  // scores whose low part is a score's size itself
+    for (const char* size :
+         {"b=1,hq=2,hkv=1,sq=40,sk=70,d=64", "b=1,hq=1,hkv=1,sq=3,sk=1,d=24", "b=1,hq=1,hkv=1,sq=9,sk=40,d=130"})
+      test(std::string("f32:") + size + ":fill=scaled," + scale + ":lse:accumulate=two_float");
   for (const char* kind :
        {":inputs=q,k,v,cu_q,cu_k:causal", ":inputs=q,k,v,lengths,block_table", ":inputs=q,k,v,lengths"})
     test(std::string("f32:b=4,hq=4,hkv=2,sq=40,sk=90,d=40,dv=24") + kind + ":lse:accumulate=two_float");

@@ -132,7 +132,9 @@ inline std::vector<check::Expected> forward_oracle(const check::Case& c, const s
   CaseRows rows(c, in);
   const Sizes& s = rows.s;
   const double u = check::roundoff(f32);
-  const double u16 = c.dtype == f32 ? 0 : check::roundoff(c.dtype), lost = c.dtype == f16 ? 0x1p-25 : 0x1p-126;
+  const double u16 = c.dtype == f32 ? 0 : check::roundoff(c.dtype), lost = c.dtype == f16     ? 0x1p-25
+                                                                           : rows.two_float() ? 0x1p-149
+                                                                                              : 0x1p-126;
   check::Expected o, lse;
   lse.value.resize(static_cast<std::size_t>(s.hq * rows.sequences.queries()));
   o.value.resize(lse.value.size() * static_cast<std::size_t>(s.dv));

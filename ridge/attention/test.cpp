@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -653,6 +654,29 @@ TEST(Attention, InTwoFloatsLargeScoresCostNoAccuracy) {
       EXPECT_LE(error.of_itself, 0.51 * 0x1p-23) << row.name;  // O's own rounding
       EXPECT_LE(error.of_itself, plain.of_itself / 100) << row.name;
       EXPECT_LE(error.of_greatest, plain.of_greatest / 100) << row.name;
+    }
+}
+
+// Such a mask does not tell keys apart, and in two floats does not swallow their scores.
+TEST(Attention, InTwoFloatsAFiniteMaskOfAllKeysChangesNothing) {
+  const float q = 1, k[] = {0, 10, 20, -60}, v[] = {7, -3, 2, 5};
+  for (const float hidden : {0.0f, -1e9f, std::numeric_limits<float>::lowest() / 2})
+    for (const auto& row : variants) {
+      if (row.config.algorithm != Algorithm::two_float) continue;
+      const float mask[] = {hidden, hidden, hidden, hidden};
+      float o = 0;
+      const AttentionTensors t{.q = view(&q, {1, 1, 1, 1}),
+                               .k = view(k, {1, 1, 4, 1}),
+                               .v = view(v, {1, 1, 4, 1}),
+                               .o = view(&o, {1, 1, 1, 1}),
+                               .mask = view(mask, {1, 1, 1, 4})};
+      auto plan = plan_attention(*AttentionProblem::of(t, {.accumulate = Accumulate::two_float}), cpu(),
+                                 {.variant = std::string(row.name)});
+      ASSERT_TRUE(plan.ok()) << plan.error().message();
+      ASSERT_TRUE(plan->run(t).ok());
+      double sum = 0, want = 0;
+      for (int j = 0; j < 4; ++j) sum += std::exp(k[j] - 20.0), want += std::exp(k[j] - 20.0) * v[j];
+      EXPECT_NEAR(o, want / sum, 0x1p-24 * std::fabs(want / sum)) << row.name << " " << hidden;
     }
 }
 

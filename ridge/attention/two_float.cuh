@@ -12,6 +12,15 @@ namespace ridge::attention_kernels {
 
 using tile::TwoFloat;
 
+// The logarithm of a sum of P relative to that maximum.
+__device__ __forceinline__ float log_of(TwoFloat row_max, TwoFloat sum) {
+  return tile::to_float(tile::add(tile::logarithm(sum), row_max));
+}
+// e^(x - from), of normalised numbers.
+__device__ __forceinline__ TwoFloat exponential_from(TwoFloat x, TwoFloat from) {
+  return tile::exponential(tile::normalised(tile::add(x, tile::minus(from))));
+}
+
 // A block has bm queries of one head, and bn keys per iteration. A thread has bm / 16 x bn / 16 scores of a tile and
 // every 16th column of its rows of O.
 //   shared  q [bm][d + 1]  k [bn][d + 1]  v [bn][dv]
@@ -42,11 +51,11 @@ __global__ void __launch_bounds__(Policy::config.threads) attention_two_float(Ar
   }
 
   const simt::tiles<side> lanes;
-  float row_max[rows];
+  TwoFloat row_max[rows];                     // both parts: beyond 2^22 the low one is what tells scores apart
   TwoFloat total[rows], sums[rows][columns];  // of P over this thread's keys, and of P V
   RIDGE_UNROLL_ON_GPU
   for (int i = 0; i < rows; ++i) {
-    row_max[i] = minus_infinity;
+    row_max[i] = {minus_infinity, 0};
     total[i] = {};
     RIDGE_UNROLL_ON_GPU
     for (int n = 0; n < columns; ++n) sums[i][n] = {};
@@ -88,15 +97,14 @@ __global__ void __launch_bounds__(Policy::config.threads) attention_two_float(Ar
     TwoFloat weights[rows][cols];  // P; masked ones are masked_p
     RIDGE_UNROLL_ON_GPU
     for (int i = 0; i < rows; ++i) {
-      float most = row_max[i];
+      TwoFloat most = row_max[i];
       RIDGE_UNROLL_ON_GPU
       for (int j = 0; j < cols; ++j) {
         products[i][j] = score_of(query_of(i), first + lane + j * side, products[i][j]);
-        most = fmaxf(most, products[i][j].high);
+        most = tile::greater(most, products[i][j]);
       }
-      most = lanes.reduce(most, [](float x, float y) { return fmaxf(x, y); });
-      const TwoFloat change =
-          row_max[i] == minus_infinity ? TwoFloat{0, 0} : tile::exponential(tile::two_sum(row_max[i], -most));
+      most = lanes.reduce(most, [](TwoFloat x, TwoFloat y) { return tile::greater(x, y); });
+      const TwoFloat change = row_max[i].high == minus_infinity ? TwoFloat{0, 0} : exponential_from(row_max[i], most);
       row_max[i] = most;
       total[i] = tile::multiply(total[i], change);
       RIDGE_UNROLL_ON_GPU
@@ -104,8 +112,7 @@ __global__ void __launch_bounds__(Policy::config.threads) attention_two_float(Ar
       RIDGE_UNROLL_ON_GPU
       for (int j = 0; j < cols; ++j) {
         const TwoFloat score = products[i][j];
-        weights[i][j] =
-            score.high == minus_infinity ? TwoFloat{masked_p, 0} : tile::exponential(tile::add(score, -most));
+        weights[i][j] = score.high == minus_infinity ? TwoFloat{masked_p, 0} : exponential_from(score, most);
         total[i] = tile::add(total[i], weights[i][j]);
       }
     }
@@ -132,13 +139,13 @@ __global__ void __launch_bounds__(Policy::config.threads) attention_two_float(Ar
     const TwoFloat sum = lanes.reduce(total[i], [](TwoFloat x, TwoFloat y) { return tile::add(x, y); });
     const int query = query_of(i);
     if (query >= a.sq) continue;
-    const bool is_empty = row_max[i] == minus_infinity && sum.high == 0;
+    const bool is_empty = row_max[i].high == minus_infinity && sum.high == 0;
     float* o = a.o + at.batch * a.at_o.batch + at.head * a.at_o.head + query * a.at_o.row;
     RIDGE_UNROLL_ON_GPU
     for (int n = 0; n < columns; ++n)
       if (const int column = lane + n * side; column < a.dv)
         o[column * a.at_o.element] = is_empty ? 0.0f : tile::quotient(sums[i][n], sum);
-    if (lane == 0) store_lse(a, at.batch, at.head, query, is_empty ? minus_infinity : row_max[i] + logf(sum.high));
+    if (lane == 0) store_lse(a, at.batch, at.head, query, is_empty ? minus_infinity : log_of(row_max[i], sum));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <ridge/core/rows.hpp>
 #include <ridge/embedding/indices.cuh>
 #include <ridge/embedding/norm_variants.hpp>
+#include <ridge/simt/rounded.hpp>
 #include <ridge/tile/opaque.cuh>
 #include <ridge/tile/packed.cuh>
 #include <ridge/tile/row_lanes.cuh>
@@ -38,7 +39,7 @@ struct Pitches {
 // An element of x. Not a plain product: nvcc would fuse it with the difference that follows, which would then not use
 // the rounded x.
 template <class T> __device__ __forceinline__ T scaled(T value, float scale) {
-  return scale == 1 ? value : T(__fmul_rn(static_cast<float>(value), scale));
+  return scale == 1 ? value : T(simt::mul_rn(static_cast<float>(value), scale));
 }
 
 // Statistics that normalise x; base and mean are 0 in mode rms.
@@ -175,7 +176,7 @@ __global__ void __launch_bounds__(Team::threads, blocks_per_sm(Policy::config))
     for (int k = 0; k < K; ++k) {
       tile::Floats<T> e = tile::unpack_floats<T>(vector[k]);
 #pragma unroll
-      for (int v = 0; v < V; ++v) e[v] = __fmul_rn(e[v], a.scale);
+      for (int v = 0; v < V; ++v) e[v] = simt::mul_rn(e[v], a.scale);
       vector[k] = tile::pack_floats<T>(e);
     }
   }

@@ -39,7 +39,8 @@
 //           Without it, tensor cores add up 128 products of f8 at a time, and float32 additions do the rest.
 //           scalars.accumulate asks for more: Accumulate::two_float, where A and B are f32, adds up exact products in
 //           double-float arithmetic, whose sum is rounded to float32 once. It errs by 2^-24 of the sum and at most
-//           (k 2^-24)^2 of the products' absolute sum, for ten times the instructions of the product
+//           (k 2^-24)^2 of the products' absolute sum, for ten times the instructions of the product. Products beyond
+//           float32's range are infinite, as with plain sums
 //           A cast to i8 rounds to nearest even and saturates; NaN becomes 0.
 //           A gate, and groups, take f64 f32 f16 bf16, and not both at once; offsets are i32.
 // Values    beta == 0: C is not read, and need not be given. alpha == 0 or K == 0: neither A nor B is read, and D is

@@ -48,6 +48,38 @@ TEST(Gemm, CIsNotReadWhereBetaIsZero) {
   EXPECT_EQ(s.d, (std::vector<float>{4, 5, 10, 11}));
 }
 
+// Products that cancel but for one part in some ten thousand.
+TEST(Gemm, InTwoFloatsWhatCancelsIsExact) {
+  const std::int64_t m = 5, n = 8, k = 1000;
+  std::vector<float> a(m * k), b(k * n), d(m * n);
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t j = 0; j < k; j += 2) {
+      a[i * k + j] = static_cast<float>(std::sin(0.7 * static_cast<double>(i + 3 * j)));
+      a[i * k + j + 1] = -a[i * k + j];
+    }
+  for (std::int64_t j = 0; j < k; ++j)
+    for (std::int64_t c = 0; c < n; ++c)
+      b[j * n + c] = static_cast<float>(1 + 1e-3 * std::cos(static_cast<double>(j * n + c)));
+  const auto worst = [&](Accumulate accumulate, const char* variant) {
+    const GemmTensors t{.a = view(a.data(), {m, k}), .b = view(b.data(), {k, n}), .d = view(d.data(), {m, n})};
+    auto plan = plan_gemm(*GemmProblem::of(t, {.accumulate = accumulate}), cpu(), {.variant = variant});
+    EXPECT_TRUE(plan.ok()) << plan.error().message();
+    if (!plan) return double(INFINITY);
+    EXPECT_TRUE(plan->run(t).ok());
+    double error = 0;
+    for (std::int64_t i = 0; i < m; ++i)
+      for (std::int64_t c = 0; c < n; ++c) {
+        long double want = 0;
+        for (std::int64_t j = 0; j < k; ++j) want += static_cast<long double>(a[i * k + j]) * b[j * n + c];
+        error = std::max(error, static_cast<double>(std::fabs((d[i * n + c] - want) / want)));
+      }
+    return error;
+  };
+  for (const char* variant : {"naive_two_float", "async_two_float"})
+    EXPECT_LE(worst(Accumulate::two_float, variant), 0.51 * 0x1p-23) << variant;
+  for (const char* variant : {"naive", "async"}) EXPECT_GE(worst(Accumulate::plain, variant), 1e-5) << variant;
+}
+
 // By name: c, one tensor beyond those that are read, is allowed only if the request gives beta as 0.
 TEST(Gemm, ByNameCMayComeWhereBetaIsZero) {
   Small s;

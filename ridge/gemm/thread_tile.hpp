@@ -103,7 +103,8 @@ inline TileBlock block_of(const Config& c, const GemmProblem& p, const DeviceInf
 
 inline std::string_view lesson(const Variant& row) {
   const Config& c = row.config;
-  if (row.types.bits == DTypes{i8}.bits || c.two_float) return "better maths";  // four products in one instruction
+  if (row.types.bits == DTypes{i8}.bits) return "better maths";  // four products in one instruction
+  if (c.two_float) return "better maths";
   if (c.bm * c.bn < 128 * 128) return "occupancy";  // more blocks, for matrices with few tiles
   if (c.loads == Loads::strided || c.tm > 8) return "coarsening";
   return c.pipeline == Pipeline::single && !c.conflict_free ? "coalescing" : "tiling";

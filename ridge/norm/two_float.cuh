@@ -29,13 +29,14 @@ template <bool Rms> struct TwoFloatStatistics {
   __device__ __forceinline__ float operator()(float x, float gamma, float beta) const {
     float d = x, lost = 0;
     if constexpr (!Rms) {
-      d = __fsub_rn(x, base);
-      lost = __fsub_rn(__fsub_rn(x, __fadd_rn(d, base)), offset);  // exact: steps of x are no coarser than base's
+      d = simt::sub_rn(x, base);
+      lost =
+          simt::sub_rn(simt::sub_rn(x, simt::add_rn(d, base)), offset);  // exact: steps of x are no coarser than base's
     }
     const TwoFloat n = tile::two_product(d, scale.high);
-    float low = __fmaf_rn(d, scale.low, n.low);
-    if constexpr (!Rms) low = __fmaf_rn(lost, scale.high, low);
-    return __fmaf_rn(low, gamma, __fmaf_rn(n.high, gamma, beta));
+    float low = simt::fma_rn(d, scale.low, n.low);
+    if constexpr (!Rms) low = simt::fma_rn(lost, scale.high, low);
+    return simt::fma_rn(low, gamma, simt::fma_rn(n.high, gamma, beta));
   }
 };
 

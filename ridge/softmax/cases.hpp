@@ -135,7 +135,7 @@ inline std::vector<check::Expected> oracle_of_rows(const check::Case& c, const s
       if (two_float) {
         // Two exponentials (2^-35), sums, and what is left of them in a quotient; a logarithm of 2 units.
         const double n = static_cast<double>(cols) + 4, all = 0x1p-33 + n * n * u * u;
-        tolerance = log ? 4 * u * std::fabs(std::log(row.sum)) + all : std::fabs(want) * all + least;
+        tolerance = log ? 4 * u * std::fabs(std::log(row.sum)) + all : std::fabs(want) * all + 0x1p-149;
       } else if (log) {
         // the sum's relative error becomes absolute; x - max is rounded once, the result once more
         tolerance = (summed + 16) * u + (2 * d + 2 * std::fabs(want)) * u;
@@ -349,7 +349,11 @@ inline check::CaseBook book_of(bool log) {
                            "rows=6,cols=200:fill=constant,-inf",
                            "rows=6,cols=200:fill=constant,1e20",
                            "rows=1,cols=9000:fill=rows",
-                           "rows=5,cols=600:fill=shifted,1e4"})
+                           "rows=5,cols=600:fill=shifted,1e4",
+                           "rows=2,cols=13:seed=3",
+                           "rows=70,cols=2:fill=uniform",
+                           "rows=400,cols=3:fill=scaled,15",
+                           "rows=60,cols=9:fill=scaled,40"})
     test(std::string("f32:") + rest + ":accumulate=two_float");
   for (const char* size : {"rows=65536,cols=128", "rows=16384,cols=4096"})
     book.benches.push_back(op + ":f32:" + size + ":accumulate=two_float");

@@ -58,10 +58,11 @@ __global__ void __launch_bounds__(Policy::config.threads)
       sum, [](TwoFloat a, TwoFloat b) { return tile::add(a, b); }, scratch_sum);
 
   // ---- finish
-  const float log_sum = logf(tile::to_float(sum));
+  const TwoFloat log_sum = tile::logarithm(sum);
   for_each([&](float e, std::int64_t i) {
     const TwoFloat d = tile::two_sum(e, -base);
-    y[i * step_y] = log ? tile::to_float(tile::add(d, -log_sum)) : tile::quotient(tile::exponential(d), sum);
+    y[i * step_y] =
+        log ? tile::to_float(tile::add(d, tile::minus(log_sum))) : tile::quotient(tile::exponential(d), sum);
   });
 }
 

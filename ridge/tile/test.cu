@@ -165,10 +165,19 @@ TEST(TwoFloat, ProductsAndExponentialsKeepWhatAFloatLacks) {
   EXPECT_EQ(exponential(TwoFloat{0, 0}).low, 0);
   EXPECT_EQ(exponential(two_sum(-INFINITY, 1)).high, 0);
   EXPECT_EQ(exponential(two_sum(-3e38f, -3e38f)).high, 0);
-  EXPECT_EQ(exponential(TwoFloat{-90, 0}).high, 0);
+  EXPECT_EQ(exponential(TwoFloat{-90, 0}).high, static_cast<float>(std::exp(-90.0)));  // subnormal
+  EXPECT_EQ(exponential(TwoFloat{-104.5f, 0}).high, 0);
   for (const float large : {90.0f, 199.0f, 1000.0f, INFINITY}) EXPECT_GT(exponential(TwoFloat{large, 0}).high, 1e38f);
   EXPECT_TRUE(std::isnan(exponential(TwoFloat{NAN, 0}).high) &&
               std::isnan(exponential(two_sum(INFINITY, -INFINITY)).high));
+  for (const TwoFloat of :
+       {TwoFloat{1, 0}, TwoFloat{1, 3e-8f}, two_sum(1, 1e-9f), TwoFloat{1.5f, -4e-8f}, TwoFloat{3e7f, 1}}) {
+    const long double want = std::log(exact(of));
+    EXPECT_NEAR(static_cast<double>(exact(logarithm(of)) - want), 0, 0x1p-22 * std::fabs(static_cast<double>(want)))
+        << of.high;
+  }
+  EXPECT_EQ(logarithm(TwoFloat{0, 0}).high, -INFINITY);
+  EXPECT_EQ(to_float(logarithm(TwoFloat{INFINITY, NAN})), INFINITY);
   EXPECT_EQ(quotient(two_sum(INFINITY, 1), TwoFloat{2, 0}), INFINITY);
   EXPECT_EQ(quotient(TwoFloat{0, 0}, TwoFloat{2, 0}), 0);
   EXPECT_TRUE(std::isnan(quotient(TwoFloat{0, 0}, TwoFloat{0, 0})));

@@ -66,7 +66,7 @@ def main(arguments=None):
     parser.add_argument("--seed", type=int, default=1, help="of a sweep: other problems for each (1)")
     parser.add_argument("--count", type=int, default=100, help="of a sweep: how many problems (100)")
     parser.add_argument(
-        "--all-variants", action="store_true", help="every variant that fits, the fastest first; * marks those not chosen"
+        "--all-variants", action="store_true", help="every variant that fits, the fastest first; * marks the chosen one"
     )
     parser.add_argument("--peers", default="all", help="torch (eager), compile, cublas, ...; all (default) or none")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", help="cuda, cuda:N or cpu")
@@ -81,14 +81,14 @@ def main(arguments=None):
     models.add_argument("--check", action="store_true", help="compare tiny ones with PyTorch, also on the CPU")
     models.add_argument("--autotune", action="store_true", help="torch.compile's max-autotune-no-cudagraphs, too")
     request = parser.parse_args(arguments)
+    if request.all_variants and (request.models or request.sweep or request.plot):
+        parser.error("--all-variants goes without --models, --sweep and --plot: those are of the chosen variants")
     if request.models:
         from ridge.bench.models.program import run_or_refuse
 
         return run_or_refuse(request)
     if request.list or request.quick or request.check or request.autotune:
         parser.error("--list, --quick, --check and --autotune go with --models")
-    if request.sweep and request.all_variants:
-        parser.error("--sweep goes without --all-variants: what it says is of the chosen ones")
     try:
         cases = _drawn(request) if request.sweep else _cases(request.what)
         wanted = _peers(request.peers, cases)
@@ -103,7 +103,7 @@ def main(arguments=None):
 
     torch.backends.cudnn.benchmark = True  # the library's best
     torch.backends.cudnn.allow_tf32 = False  # float32 is float32
-    table = report.Table(cases, request.device)
+    table = report.Table(cases, request.device, request.all_variants)
     measurements = []
     settings = {
         "peers": request.peers,

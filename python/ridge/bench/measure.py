@@ -66,7 +66,7 @@ def measure(case, device, clock, wanted=None, repeats=None, all_variants=False):
         return [Measurement(case.text, error=_sentence(error))]
 
 
-_FAR = 8  # times the least prediction: variants predicted beyond it are not worth their time
+_FAR = 8  # times the least prediction: beyond it a variant is not worth its time
 
 
 def _plans(op, inputs, options, all_variants):
@@ -74,12 +74,12 @@ def _plans(op, inputs, options, all_variants):
     start = time.perf_counter()
     chosen = ridge.plan(op, *inputs, **options)
     plans = {chosen.variant: (chosen, (time.perf_counter() - start) * 1e6)}
-    for candidate in chosen.explain().json["candidates"] if all_variants and "variant" not in options else []:
-        name, predicted_us = candidate["variant"], candidate.get("predicted_us")
-        if name in plans or predicted_us is None or predicted_us > _FAR * chosen.explain().json["predicted_us"]:
-            continue
-        start = time.perf_counter()
-        plans[name] = ridge.plan(op, *inputs, **options, variant=name), (time.perf_counter() - start) * 1e6
+    if all_variants and "variant" not in options:
+        predicted = {c["variant"]: c["predicted_us"] for c in chosen.explain().json["candidates"] if c.get("predicted_us")}
+        for name, us in predicted.items():
+            if name not in plans and us <= _FAR * min(predicted.values()):
+                start = time.perf_counter()
+                plans[name] = ridge.plan(op, *inputs, **options, variant=name), (time.perf_counter() - start) * 1e6
     return list(plans.values())
 
 

@@ -25,7 +25,8 @@ def _ratios(m):
 class Table:
     """Printed line by line, each as soon as it was measured."""
 
-    def __init__(self, cases, device):
+    def __init__(self, cases, device, all_variants=False):
+        self.all_variants = all_variants  # * marks the chosen one
         self.width = max(len(case.text) for case in cases)
         if torch.device(device).type == "cpu":
             print("On the CPU: these are times of the CPU runtime, which says nothing of a GPU.")
@@ -38,7 +39,7 @@ class Table:
         tflops = _rate(m.tflops) if m.operations else "-"
         self._line(
             m.case,
-            m.variant + ("" if m.chosen else " *"),
+            m.variant + (" *" if m.chosen and self.all_variants else ""),
             f"{m.time.us:.2f}",
             f"{100 * m.time.noise:.1f} %",
             _rate(m.gbs) + _share(m),
