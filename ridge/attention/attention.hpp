@@ -11,8 +11,9 @@
 //           bf16x6: each float32 product is then six bf16 products on tensor cores, with the error of float32
 //           (sm90_terms.cuh). Devices and problems that no bf16x6 row fits are computed in float32. With
 //           Accumulate::two_float (f32, forward, no softcap) scores, P and all sums are double-floats: O is rounded
-//           once, and before that errs by 2^-32 of the sum of P |V|, and by 2^-46 of it for each unit of the largest score
-//           or mask, where float32 errs by 2^-24. So a mask of one finite value for all keys leaves their scores apart.
+//           once, and before that errs by 2^-32 of the sum of P |V|, and by 2^-46 of it for each unit of the largest
+//           score or mask, where float32 errs by 2^-24. So a mask of one finite value for all keys leaves their scores
+//           apart.
 // Scores    s = scale * q k; with a softcap c > 0, c tanh(s / c); then the mask. scale defaults to 1 / sqrt(D).
 // Masks     Query i has position i among the keys (upper_left), or i + Sk - Sq (lower_right: the last query at the last
 //           key, as in decoding against a cache). It attends to keys from `left` before its position to `right` after

@@ -23,8 +23,8 @@ inline void spoil_unmet_queries(Inputs& in) {
 }
 inline void spoil_a_gradient(Inputs& in) { in[0].values[50 * 32 + 3] = INFINITY; }
 
-// A case's inputs and its gradients as `variant` may round them. Tests ask for one case several times in succession, and
-// most of their time is the oracle's: the last one is kept.
+// A case's inputs and its gradients as `variant` may round them. Tests ask for one case several times in succession,
+// and most of their time is the oracle's: the last one is kept.
 struct PreparedGradient {
   Inputs inputs;
   std::vector<check::Expected> expected;

@@ -3,9 +3,9 @@
 //
 // Additions and products are split into their rounded result and their exact error (Knuth's TwoSum, Dekker's product by
 // a fused multiply-add; Ogita, Rump and Oishi's Sum2 and Dot2). All steps are those of simt/rounded.hpp, which no
-// compiler contracts or reassociates, under any options of fast arithmetic. An element costs 7 additions in place of 1 (a product 2 more):
-// where memory feeds a multiprocessor of an H200 some 19 bytes per clock, 32 floats arrive in 7 clocks, and 7 additions
-// of them take 2.
+// compiler contracts or reassociates, under any options of fast arithmetic. An element costs 7 additions in place of 1
+// (a product 2 more): where memory feeds a multiprocessor of an H200 some 19 bytes per clock, 32 floats arrive in 7
+// clocks, and 7 additions of them take 2.
 #pragma once
 #include <ridge/simt/rounded.hpp>
 
