@@ -98,7 +98,7 @@ template <class T> Arguments<T> arguments_of(const Call& call) {
           .shift = end ? static_cast<int>(p.sk - p.sq) : 0,
           .left = bound(p.rule.left),
           .right = bound(p.rule.right),
-          .scale = static_cast<float>(p.rule.scale ? *p.rule.scale : 1 / std::sqrt(static_cast<double>(p.d))),
+          .scale = static_cast<float>(scale_of(p)),
           .softcap = static_cast<float>(p.rule.softcap),
           .mask_dtype = p.mask_dtype,
           .vectors = has_vectors(*p.q, p.dtype) && has_vectors(*p.k, p.dtype) && has_vectors(*p.v, p.dtype) &&

@@ -1,7 +1,8 @@
 ridge_operator(SOURCES problem.cpp check_sequences.cpp plan.cpp launch.cpp op.cpp merge.cpp
   KERNELS attention_f32.cu attention_16bit.cu gradient_f32.cu gradient_16bit.cu merge.cu
   CUDA_KERNELS sm80_f16.cu sm80_bf16.cu sm80_gradient_f16.cu sm80_gradient_bf16.cu sm80_gradient_short.cu sm90_f16.cu
-    sm90_bf16.cu sm90_f32.cu sm90_decode.cu sm90_decode_one.cu sm90_gradient.cu)
+    sm90_bf16.cu sm90_f32.cu sm90_decode.cu sm90_decode_one.cu sm90_gradient.cu
+  TESTS accuracy_test.cpp)
 # Kernels for tensor cores on the CPU runtime, as the library does not offer them there.
 ridge_kernel_test(attention_sm90 sm90_test.cu)
 ridge_kernel_test(attention_gradient_sm80 sm80_gradient_test.cu)

@@ -28,6 +28,10 @@ struct Family : roofline::Family<Variant, AttentionProblem> {
 
 inline bool is_two_float(const AttentionProblem& p) { return p.rule.accumulate == Accumulate::two_float; }
 
+inline double scale_of(const AttentionProblem& p) {
+  return p.rule.scale ? *p.rule.scale : 1 / std::sqrt(static_cast<double>(p.d));
+}
+
 // ---- sequences and operands
 
 // Whether sequences have different lengths; and the number of queries of all sequences, per head.

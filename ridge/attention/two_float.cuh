@@ -156,12 +156,8 @@ namespace {
 
 struct TwoFloatRows : RowsOf<Algorithm::two_float, float> {
   template <int I> static Status launch(const Call& call) {
-    const AttentionProblem& p = call.problem;
-    const double scale = p.rule.scale ? *p.rule.scale : 1 / std::sqrt(static_cast<double>(p.d));
-    const auto high = static_cast<float>(scale);
-    const tile::TwoFloat in_two{high, static_cast<float>(scale - static_cast<double>(high))};
     return simt::launch(launch_config(call, call.plan.blocks), attention_two_float<Policy<I>>,
-                        arguments_of<float>(call), in_two);
+                        arguments_of<float>(call), tile::two_floats(scale_of(call.problem)));
   }
 };
 

@@ -14,9 +14,7 @@ using Staged = std::conditional_t<std::is_same_v<T, double>, double,
                                   std::conditional_t<std::is_same_v<T, std::int8_t>, std::int32_t, float>>;
 template <class T> using Accumulator = Staged<T>;
 // A sum of products in registers.
-template <class T, bool TwoFloat>
-using Sum =
-    std::conditional_t<TwoFloat, std::conditional_t<std::is_same_v<T, float>, tile::TwoFloat, void>, Accumulator<T>>;
+template <class T, bool TwoFloat> using Sum = std::conditional_t<TwoFloat, tile::TwoFloat, Accumulator<T>>;
 
 template <class T> inline constexpr int staged_pack = pack(dtype_of<T>);
 template <class T> inline constexpr int fragment_of = fragment(dtype_of<T>);

@@ -59,7 +59,7 @@ template <bool Rms> struct InTwoFloats {
       each([&](float x, bool) { squares = ::fma(static_cast<double>(x), static_cast<double>(x), squares); });
       end_pass();
       squares = Team::reduce(squares, plus<double>, scratch.squares);
-      return {0, 0, two_floats(::rsqrt(squares * per_column + eps))};
+      return {0, 0, tile::two_floats(::rsqrt(squares * per_column + eps))};
     } else {
       Differences<double> s{0, 0};
       each([&](float x, bool) { s.add(static_cast<double>(x)); });
@@ -87,14 +87,8 @@ template <bool Rms> struct InTwoFloats {
       const double greatest = ::fma(root_of_cols, (variance + eps) * scale, ::fabs(mean));
       const double steps = ::copysign(0x1.001p29 * greatest, mean), most = std::numeric_limits<float>::max();
       const double base = ::fmax(::fmin((mean + steps) - steps, most), -most);  // it may have been rounded beyond
-      return {static_cast<float>(base), static_cast<float>(mean - base), two_floats(scale)};
+      return {static_cast<float>(base), static_cast<float>(mean - base), tile::two_floats(scale)};
     }
-  }
-
- private:
-  static __device__ __forceinline__ TwoFloat two_floats(double value) {
-    const auto high = static_cast<float>(value);
-    return {high, static_cast<float>(value - static_cast<double>(high))};
   }
 };
 

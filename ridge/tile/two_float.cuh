@@ -15,6 +15,14 @@ struct TwoFloat {
   float high, low;  // the sum as float32 has it, and what it lacks
 };
 
+// The nearest float, and what it lacks.
+RIDGE_HD constexpr TwoFloat two_floats(double value) {
+  const auto high = static_cast<float>(value);
+  return {high, static_cast<float>(value - static_cast<double>(high))};
+}
+
+__device__ __forceinline__ bool is_finite(float x) { return fabsf(x) <= 3.402823466e38f; }
+
 // The exact sum of two floats.
 __device__ __forceinline__ TwoFloat two_sum(float a, float b) {
   const float sum = simt::add_rn(a, b), of_b = simt::sub_rn(sum, a), of_a = simt::sub_rn(sum, of_b);
@@ -51,7 +59,7 @@ __device__ __forceinline__ TwoFloat add(TwoFloat a, float x) {
 // The same number with its nearest float as the high part. One whose nearest float is infinite has no low part.
 __device__ __forceinline__ TwoFloat normalised(TwoFloat a) {
   const TwoFloat sum = two_sum(a.high, a.low);
-  return fabsf(sum.high) <= 3.402823466e38f ? sum : TwoFloat{a.high, 0};
+  return is_finite(sum.high) ? sum : TwoFloat{a.high, 0};
 }
 
 // The greater of two normalised numbers; of a number and NaN, a.
@@ -61,16 +69,14 @@ __device__ __forceinline__ TwoFloat greater(TwoFloat a, TwoFloat b) {
 
 // Rounds once. A sum beyond float32's range has no low part: infinity less infinity would be NaN.
 __device__ __forceinline__ float to_float(TwoFloat a) {
-  return fabsf(a.high) <= 3.402823466e38f ? simt::add_rn(a.high, a.low) : a.high;
+  return is_finite(a.high) ? simt::add_rn(a.high, a.low) : a.high;
 }
 
 // a / b within a rounding and a little, unless a or b leaves float32's range.
 __device__ __forceinline__ float quotient(TwoFloat a, TwoFloat b) {
   const float first = __fdiv_rn(a.high, b.high);
   const float rest = simt::add_rn(simt::fma_rn(-first, b.high, a.high), simt::fma_rn(-first, b.low, a.low));
-  return fabsf(first) <= 3.402823466e38f && fabsf(rest) <= 3.402823466e38f
-             ? simt::add_rn(first, __fdiv_rn(rest, b.high))
-             : first;
+  return is_finite(first) && is_finite(rest) ? simt::add_rn(first, __fdiv_rn(rest, b.high)) : first;
 }
 
 }  // namespace ridge::tile
