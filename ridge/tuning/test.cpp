@@ -23,6 +23,7 @@ class Tuned : public testing::Test {
             testing::UnitTest::GetInstance()->current_test_info()->name();
     setenv("RIDGE_TUNE_CACHE", path_.c_str(), 1);
     unsetenv("RIDGE_TUNE");
+    set_tuning(TuneMode::off);
   }
   void TearDown() override {
     set_tuning(TuneMode::off);
