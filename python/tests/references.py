@@ -540,6 +540,25 @@ def conv1d(dtype, rng):
         yield Case((x, w, bias), options, (np.maximum(want + double(bias)[:, None], 0),), (bound,))
 
 
+def conv3d(dtype, rng):
+    for stride, pad, dilation in [((1, 1, 1), (1, 1, 1), 1), ((2, 1, 3), (0, 1, 2), 1), ((1, 2, 1), (2, 0, 1), 2)]:
+        x, w, bias = make(rng, dtype, 2, 3, 6, 7, 8), make(rng, dtype, 4, 3, 3, 2, 3), make(rng, dtype, 4)
+
+        def sums(x, w, stride=stride, pad=pad, dilation=dilation):
+            padded = np.pad(x, ((0, 0), (0, 0), *((side, side) for side in pad)))
+            window = [(taps - 1) * dilation + 1 for taps in w.shape[2:]]
+            view = np.lib.stride_tricks.sliding_window_view(padded, window, (2, 3, 4))
+            steps = [slice(None, None, step) for step in (*stride, *[dilation] * 3)]
+            return np.einsum("ncdijtab,kctab->nkdij", view[(..., *steps)], w)
+
+        options = {"stride": stride, "pad": pad, "dilation": dilation, "epilogue": "bias+relu"}
+        options = {k: ",".join(map(str, v)) if isinstance(v, tuple) else v for k, v in options.items()}
+        want, magnitude = sums(double(x), double(w)), sums(np.abs(double(x)), np.abs(double(w)))
+        of_channel = double(bias)[:, None, None, None]
+        bound = (w[0].size + 8) * computed_in(dtype) * (magnitude + np.abs(of_channel))
+        yield Case((x, w, bias), options, (np.maximum(want + of_channel, 0),), (bound,))
+
+
 def transposed(axes):
     """Each element of x, times a filter, is added where its window lies."""
 
@@ -869,6 +888,7 @@ OPERATORS = {
     "dwconv": dwconv,
     "conv1d": conv1d,
     "conv2d": conv2d,
+    "conv3d": conv3d,
     "conv_transpose1d": transposed(1),
     "conv_transpose2d": transposed(2),
     "nms": nms,

@@ -25,7 +25,12 @@ _MORE = {
         )
     ],
     "mean": [({"x": (4, 6)}, {"axis": [0]})],
-    "conv2d": [({"x": (3, 4, 5, 6), "w": (5, 4, 2, 3), "bias": (5,)}, {"epilogue": "bias"})],
+    "conv2d": [
+        ({"x": (3, 4, 5, 6), "w": (5, 4, 2, 3), "bias": (5,)}, {"epilogue": "bias"}),
+        ({"x": (2, 5, 6, 4), "w": (6, 2, 2, 4), "bias": (6,)}, {"layout": "nhwc", "epilogue": "bias"}),
+    ],
+    "conv2d_backward": [({"dy": (2, 4, 5, 6), "x": (2, 5, 6, 4), "w": (6, 2, 2, 4)}, {"layout": "nhwc"})],
+    "conv3d": [({"x": (3, 4, 3, 4, 5), "w": (5, 4, 2, 2, 3), "bias": (5,)}, {"epilogue": "bias"})],
     "conv1d_backward": [({"dy": (2, 7, 4), "x": (2, 9, 3), "w": (4, 3, 3)}, {"layout": "nwc"})],
     "conv_transpose1d": [({"x": (2, 5, 4), "w": (4, 3, 2)}, {"layout": "nwc"})],
     "batch_norm_backward": [({"dy": (3, 4, 5), "x": (3, 4, 5), "mean": (4,), "var": torch.rand(4) + 1}, {})],

@@ -284,7 +284,7 @@ def _upsample(x, *, size=None, scale=None, mode="nearest", align_corners=False, 
 
 
 IN_FLOAT32 = {
-    **{name: _convolution(name) for name in ("conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d")},
+    **{name: _convolution(name) for name in ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d")},
     "dwconv": _dwconv,
     "max_pool2d": _max_pool2d,
     "avg_pool2d": _avg_pool2d,

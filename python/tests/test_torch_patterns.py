@@ -300,6 +300,25 @@ def test_signals(function, expected):
 
 
 @pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize(
+    "function, expected",
+    [
+        (lambda x, w, b: F.silu(F.conv3d(x, w, b, padding=1)), ["conv3d+bias+silu"]),
+        (lambda x, w, b: F.conv3d(x, w, stride=(1, 2, 2), dilation=(2, 1, 1)) * 2, ["conv3d"]),
+        (lambda x, w, b: x[..., :4] + F.conv3d(x, w[:8, :, :, :, :2], padding="same")[..., :4], ["conv3d"]),
+        (lambda x, w, b: F.conv3d(x[0], w), []),
+        (lambda x, w, b: F.silu(F.group_norm(x.float() * 2, 4)), ["group_norm+silu"]),
+    ],
+)
+def test_volumes(function, expected, last):
+    form = torch.channels_last_3d if last else torch.contiguous_format
+    given = (torch.randn(size).to(memory_format=form) for size in ((2, 8, 5, 6, 7), (12, 8, 3, 3, 3)))
+    with torch.no_grad():
+        found = replaced_of(function, *given, torch.randn(12))
+    assert found[0] == expected, found
+
+
+@pytest.mark.parametrize("last", [False, True])
 def test_transposed_convolutions(last):
     form = torch.channels_last if last else torch.contiguous_format
     layer = torch.nn.ConvTranspose2d(8, 6, 3, stride=2, padding=1, output_padding=(1, 0), groups=2).to(

@@ -91,6 +91,17 @@ SAMPLES = {
             {"layout": "nwc", "groups": "2", "dilation": "1", "epilogue": "bias+silu+residual"},
         ),
     ],
+    "conv3d": [
+        ({"x": (2, 3, 4, 5, 3), "w": (4, 3, 2, 3, 2)}, {"stride": "1,2,1", "pad": "1,0,1,0,1,0", "epilogue": "relu"}),
+        (
+            {"x": (1, 3, 4, 5, 4), "w": (4, 2, 2, 2, 2), "bias": (4,), "residual": (1, 2, 3, 4, 4)},
+            {"layout": "ndhwc", "groups": "2", "epilogue": "bias+silu+residual"},
+        ),
+    ],
+    "conv3d_backward": [
+        ({"dy": (2, 4, 3, 3, 4), "x": (2, 3, 3, 4, 5), "w": (4, 3, 1, 2, 2)}, {}),
+        ({"dy": (1, 1, 3, 5, 4), "x": (1, 3, 4, 4, 3), "w": (4, 3, 2, 2, 3)}, {"layout": "ndhwc", "pad": "0,0,1"}),
+    ],
     "conv1d_backward": [({"dy": (2, 4, 7), "x": (2, 3, 9), "w": (4, 3, 3)}, {})],
     "conv_transpose2d": [
         ({"x": (2, 4, 5, 3), "w": (4, 3, 3, 2)}, {"stride": "2,1", "pad": "1,0,0,1", "output_pad": "1,0"}),

@@ -21,15 +21,18 @@ inline Result<CaseShapes> case_shapes(const check::Case& c, const Request& r) {
   const std::int64_t n = c.dim("n"), in = c.dim("c"), out = c.dim("k"),
                      groups = std::max<std::int64_t>(r.geometry.groups, 1);
   const std::int64_t h = c.dim("h", 1), w = c.dim("w"), rows = c.dim("r", 1), cols = c.dim("s", rows);
-  const auto stored = [&](std::int64_t first, std::int64_t channels, std::int64_t i, std::int64_t j) {
-    std::vector<std::int64_t> shape{first, j};
-    if (r.axes == 2) shape.insert(shape.begin() + 1, i);
+  const std::int64_t d = c.dim("d", 1), slices = c.dim("t", rows);
+  const auto stored = [&](std::int64_t first, std::int64_t channels, std::int64_t l, std::int64_t i, std::int64_t j) {
+    std::vector<std::int64_t> shape{first};
+    if (r.axes == 3) shape.push_back(l);
+    if (r.axes >= 2) shape.push_back(i);
+    shape.push_back(j);
     shape.insert(r.geometry.layout == ConvLayout::nhwc ? shape.end() : shape.begin() + 1, channels);
     return shape;
   };
   CaseShapes shapes;
-  shapes.x = stored(n, in, h, w);
-  shapes.w = r.transposed ? stored(in, out / groups, rows, cols) : stored(out, in / groups, rows, cols);
+  shapes.x = stored(n, in, d, h, w);
+  shapes.w = r.transposed ? stored(in, out / groups, slices, rows, cols) : stored(out, in / groups, slices, rows, cols);
   const Layout x = Layout::contiguous(shapes.x), filters = Layout::contiguous(shapes.w);
   auto y = r.transposed ? conv_transpose2d_shape(r.geometry, r.output_pad, x, filters)
                         : conv2d_shape(r.geometry, x, filters);
@@ -94,37 +97,39 @@ inline void expect(check::Expected& e, const check::Case& c, const Term& of, con
   e.tolerance.push_back(tolerance);
 }
 
-// The sides of a tensor in the order n, c, h, w, and where it stores its element (n, c, h, w). A signal has one row.
+// The sides of a tensor in the order n, c, h, w, d, and where it stores its element (n, c, h, w, d). A signal has one
+// row, and all but volumes have one slice.
 struct Stored {
   bool last;  // channels are innermost
-  std::int64_t n, c, h, w;
+  std::int64_t n, c, h, w, d;
 
   Stored(const Request& r, const std::vector<std::int64_t>& shape) : last(r.geometry.layout == ConvLayout::nhwc) {
     std::vector<std::int64_t> s = shape;
-    if (r.axes == 1) s.insert(s.begin() + (last ? 1 : 2), 1);
+    if (r.axes < 2) s.insert(s.begin() + (last ? 1 : 2), 1);
+    if (r.axes < 3) s.insert(s.begin() + (last ? 1 : 2), 1);
     n = s[0];
-    c = s[last ? 3 : 1];
-    h = s[last ? 1 : 2];
-    w = s[last ? 2 : 3];
+    c = s[last ? 4 : 1];
+    d = s[last ? 1 : 2];
+    h = s[last ? 2 : 3];
+    w = s[last ? 3 : 4];
   }
-  std::size_t at(std::int64_t image, std::int64_t channel, std::int64_t i, std::int64_t j) const {
-    return static_cast<std::size_t>(last ? ((image * h + i) * w + j) * c + channel
-                                         : ((image * c + channel) * h + i) * w + j);
+  std::size_t at(std::int64_t image, std::int64_t channel, std::int64_t i, std::int64_t j, std::int64_t l = 0) const {
+    return static_cast<std::size_t>(last ? (((image * d + l) * h + i) * w + j) * c + channel
+                                         : (((image * c + channel) * d + l) * h + i) * w + j);
   }
   ConvOracle::At reader(const check::HostTensor& t) const {
-    return [&t, s = *this](std::int64_t image, std::int64_t channel, std::int64_t i, std::int64_t j) {
-      return t.values[s.at(image, channel, i, j)];
-    };
+    return [&t, s = *this](auto... at) { return t.values[s.at(at...)]; };
   }
-  // f(n, c, h, w) in the order in which elements are stored.
+  // f(n, c, h, w, d) in the order in which elements are stored.
   template <class F> void every(const F& f) const {
     for (std::int64_t image = 0; image < n; ++image)
       for (std::int64_t channel = 0; channel < (last ? 1 : c); ++channel)
-        for (std::int64_t i = 0; i < h; ++i)
-          for (std::int64_t j = 0; j < w; ++j) {
-            if (!last) f(image, channel, i, j);
-            for (std::int64_t inner = 0; last && inner < c; ++inner) f(image, inner, i, j);
-          }
+        for (std::int64_t l = 0; l < d; ++l)
+          for (std::int64_t i = 0; i < h; ++i)
+            for (std::int64_t j = 0; j < w; ++j) {
+              if (!last) f(image, channel, i, j, l);
+              for (std::int64_t inner = 0; last && inner < c; ++inner) f(image, inner, i, j, l);
+            }
   }
 };
 
@@ -147,6 +152,12 @@ inline ConvOracle oracle_of(const Request& r, const Stored& x, const Stored& w, 
           .dilation_h = g.dilation.h,
           .dilation_w = g.dilation.w,
           .groups = g.groups,
+          .d = x.d,
+          .t = w.d,
+          .od = y.d,
+          .stride_d = g.depth.stride,
+          .front = g.depth.front,
+          .dilation_d = g.depth.dilation,
           .x = {},
           .filter = {},
           .dy = {}};
@@ -173,9 +184,9 @@ inline std::vector<check::Expected> case_oracle(const check::Case& c, const std:
   const double* bias = r.bias ? in[2].values.data() : nullptr;
   const double* residual = r.residual ? in.back().values.data() : nullptr;
   check::Expected expected;
-  y.every([&](auto n, auto k, auto i, auto j) {
-    const Term sum = r.transposed ? o.input_gradient(n, k, i, j) : o.output(n, k, i, j);
-    expect(expected, c, sum, r, bias ? bias[k] : 0, residual ? residual[y.at(n, k, i, j)] : 0);
+  y.every([&](auto n, auto k, auto... at) {
+    const Term sum = r.transposed ? o.input_gradient(n, k, at...) : o.output(n, k, at...);
+    expect(expected, c, sum, r, bias ? bias[k] : 0, residual ? residual[y.at(n, k, at...)] : 0);
   });
   return {expected};
 }
@@ -211,7 +222,8 @@ inline bool may_be_winograds(const check::Case& c, const Request& r, const CaseS
                              std::string_view variant) {
   const Stored w(r, shapes.w);
   const ConvGeometry& g = r.geometry;
-  if (c.dtype != f32 || w.h != 3 || w.w != 3 || g.groups != 1 || g.stride != ConvPair{} || g.dilation != ConvPair{})
+  if (r.axes == 3 || c.dtype != f32 || w.h != 3 || w.w != 3 || g.groups != 1 || g.stride != ConvPair{} ||
+      g.dilation != ConvPair{})
     return false;
   if (r.backward) return variant != "winograd" && c.options.text("outputs", "dx,dw").starts_with("dx");
   return true;

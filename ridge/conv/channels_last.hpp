@@ -38,8 +38,8 @@ constexpr std::string_view name_of(Operand of, bool backward) {
   }
 }
 
-// A tensor as the user has it, and its copy, which is contiguous with channels innermost. Both are of 4 axes; a bias is
-// an image of one pixel.
+// A tensor as the user has it, and its copy, which is contiguous with channels innermost. Both are of 4 axes: slices of
+// a volume are further rows, or further images; a bias is an image of one pixel.
 struct Copy {
   Operand of = Operand::x;
   bool is_output = false;
@@ -63,20 +63,25 @@ struct Conversion {
   }
 };
 
-// [n, h, w, c], in the order n, c, h, w.
-inline Layout innermost(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) {
-  Layout t{.rank = 4};
-  const std::int64_t shape[] = {n, c, h, w}, stride[] = {h * w * c, 1, w * c, c};
-  std::copy_n(shape, 4, t.shape.begin());
-  std::copy_n(stride, 4, t.stride.begin());
+// [n, h, w, c] or [n, d, h, w, c] with the sides of `like`, in the order n, c, h, w, d.
+inline Layout innermost(std::int64_t n, std::int64_t c, const Layout& like) {
+  Layout t{.rank = like.rank};
+  const std::int64_t h = like.shape[2], w = like.shape[3], d = depth_of(like);
+  const std::int64_t shape[] = {n, c, h, w, d}, stride[] = {d * h * w * c, 1, w * c, c, h * w * c};
+  std::copy_n(shape, t.rank, t.shape.begin());
+  std::copy_n(stride, t.rank, t.stride.begin());
   return t;
+}
+
+inline Layout innermost(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) {
+  return innermost(n, c, Layout::contiguous({1, 1, h, w}));
 }
 
 // Whether pixels are whole vectors of channels. A gradient of y must be a matrix of them too (sm90_gradient.hpp).
 inline bool is_suitable(const ConvProblem& p, const Layout& t, bool as_matrix) {
   if (p.alignment < 16 || t.stride[1] != 1 || t.shape[1] % vector_elements(p.dtype) != 0) return false;
   if (as_matrix) return is_matrix(p, t);
-  for (const int axis : {0, 2, 3})
+  for (const int axis : {0, 2, 3, 4})
     if (!is_regular(t.shape[axis], t.stride[axis], p.dtype)) return false;
   return true;
 }
@@ -110,25 +115,26 @@ inline Conversion conversion_of(const ConvProblem& p) {
   if (p.geometry.groups > 1) q.geometry.groups = is_depthwise(p) ? channels.of_x : p.geometry.groups;
   q.alignment = 16;
   const auto add = [&](Operand of, bool is_output, const Layout& given, const Layout& copied) {
-    to.copies[static_cast<std::size_t>(to.count++)] = {of, is_output, given, copied, to.bytes};
+    to.copies[static_cast<std::size_t>(to.count++)] = {of, is_output, as_images(given, given), as_images(copied, given),
+                                                       to.bytes};
     to.bytes += ceil_div(copied.count() * static_cast<std::int64_t>(size_of(p.dtype)), 256) * 256;
   };
   const auto image = [&](Operand of, Layout& t, std::int64_t of_pixel, bool is_output = false) {
     const Layout given = t;
     if (of_pixel == t.shape[1] && is_suitable(p, t, p.backward && of == Operand::y)) return;
-    t = innermost(given.shape[0], of_pixel, given.shape[2], given.shape[3]);
+    t = innermost(given.shape[0], of_pixel, given);
     add(of, is_output, given, t);
   };
   const auto filters = [&](Operand of, Layout& t, bool is_output = false) {
     const Layout given = t;
     const bool same = channels.of_y == t.shape[0] && channels.of_filters == t.shape[1];
     if (same && (is_output ? p.alignment >= 16 : are_filters_suitable(p))) return;
-    t = innermost(channels.of_y, channels.of_filters, given.shape[2], given.shape[3]);
+    t = innermost(channels.of_y, channels.of_filters, given);
     add(of, is_output, given, t);
   };
   // Layouts of tensors that the pass does not read, or that say the same as another: shapes alone.
-  const auto shape_x = [&] { q.x = innermost(p.x.shape[0], channels.of_x, p.x.shape[2], p.x.shape[3]); };
-  const auto shape_w = [&] { q.w = innermost(channels.of_y, channels.of_filters, p.w.shape[2], p.w.shape[3]); };
+  const auto shape_x = [&] { q.x = innermost(p.x.shape[0], channels.of_x, p.x); };
+  const auto shape_w = [&] { q.w = innermost(channels.of_y, channels.of_filters, p.w); };
 
   if (p.backward) image(Operand::y, q.y, channels.of_y);
   if (!p.backward || has_dw(p)) image(Operand::x, q.x, channels.of_x);
@@ -159,7 +165,8 @@ inline Conversion conversion_of(const ConvProblem& p) {
 inline std::string refuse_sizes(const ConvProblem& p) {
   const Channels channels = channels_of_copies(p);
   const auto is_large = [&](const Layout& t, std::int64_t first, std::int64_t of_pixel, std::int64_t of_piece) {
-    const double pixels = real(first) * real(t.shape[2]) * real(t.shape[3]), elements = pixels * real(of_pixel);
+    const double pixels = real(first) * real(t.shape[2]) * real(t.shape[3]) * real(depth_of(t));
+    const double elements = pixels * real(of_pixel);
     return std::max({pixels, real(of_pixel), elements / real(of_piece)}) >= int_range / 2;
   };
   const std::int64_t vector = vector_elements(p.dtype);
@@ -176,6 +183,9 @@ inline std::string fits(const Variant&, const SplitProblem& s, const DeviceInfo&
   if (!is_padded(p) && (p.x.shape[1] % vector != 0 || p.y.shape[1] % vector != 0))
     return "channels or filters of several groups are not whole pieces of 16 bytes";
   if (std::string why = refuse_sizes(p); !why.empty()) return why;
+  for (const Layout* t :
+       {&p.x, &p.y, &p.w, p.dx ? &*p.dx : nullptr, p.dw ? &*p.dw : nullptr, p.residual ? &*p.residual : nullptr})
+    if (t && !are_rows(*t) && !are_images(*t)) return "slices of volumes are neither further rows nor further images";
   const Conversion to = conversion_of(p);
   for (const Copy& copy : to.all())
     if (copy.of != Operand::w && copy.of != Operand::dw && copy.of != Operand::bias) return {};

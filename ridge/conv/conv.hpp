@@ -1,5 +1,5 @@
 // conv2d: the cross-correlation of images with filters, and its gradients. conv1d is the same of signals, which are
-// images of one row. conv_transpose.hpp has the transposed convolutions.
+// images of one row, and conv3d of volumes, which have a depth besides. conv_transpose.hpp has the transposed ones.
 //
 //   y[n, k, i, j] = act(b[k] + sum over c, a, b of x[n, c, i stride_h - top + a dilation_h, j stride_w - left + ...]
 //                                                  * w[k, c, a, b]) + residual[n, k, i, j]
@@ -13,6 +13,8 @@
 //           Filter k sees the channels of its group: c / groups neighbours, of k / groups neighbouring filters.
 //           conv1d: x [n, c, w], w [k, c / groups, s], y [n, k, ow]; with nhwc x [n, w, c], w [k, s, c / groups],
 //           y [n, ow, k]; the geometry along h is left as it is.
+//           conv3d: x [n, c, d, h, w], w [k, c / groups, t, r, s], y [n, k, od, oh, ow]; with nhwc x [n, d, h, w, c],
+//           w [k, t, r, s, c / groups], y [n, od, oh, ow, k]; od as oh, with ConvGeometry::depth.
 //           Strides are free, alignment too.
 // Geometry  strides and dilations from 1, padding from 0 on each side. Groups that do not divide c and k are refused,
 //           and so is a filter whose extent is larger than the padded input.
@@ -51,9 +53,15 @@ struct ConvPad {
   bool operator==(const ConvPad&) const = default;
 };
 
+struct ConvDepth {  // along the depth of a volume: conv3d's alone
+  std::int64_t stride = 1, dilation = 1, front = 0, back = 0;
+  bool operator==(const ConvDepth&) const = default;
+};
+
 struct ConvGeometry {
   ConvPair stride = {}, dilation = {};
   ConvPad pad = {};
+  ConvDepth depth = {};
   std::int64_t groups = 1;
   ConvLayout layout = ConvLayout::nchw;  // the order of axes, for all tensors
   bool operator==(const ConvGeometry&) const = default;
@@ -84,8 +92,9 @@ struct ConvProblem {
   ConvMath math = ConvMath::exact;  // the least precision of the products
   bool backward = false;
   bool transposed = false;  // a transposed convolution (conv_transpose.hpp): a backward problem with an epilogue
-  int axes = 2;             // of an image; 1: the tensors that are given have no h, and these have one row
-  // Axes are in the order n, c, h, w and k, c, r, s, whatever the layout. y is dy in a backward problem.
+  int axes = 2;             // of an image; 1: the tensors that are given have no h, and these have one row; 3: volumes
+  // Axes are in the order n, c, h, w and k, c, r, s, whatever the layout, and a volume's depth is a fifth behind them,
+  // so that what is said of images is said of its slices. y is dy in a backward problem.
   Layout x = {}, w = {}, y = {};
   std::optional<Layout> dx = {}, dw = {};          // of a backward problem: the gradients that are asked for
   std::optional<Layout> bias = {}, residual = {};  // of y, or of a transposed problem's dx
@@ -96,8 +105,8 @@ struct ConvProblem {
   RIDGE_API static Result<ConvProblem> contiguous(DType, const ConvGeometry&, std::int64_t n, std::int64_t c,
                                                   std::int64_t h, std::int64_t w, std::int64_t k, std::int64_t r,
                                                   std::int64_t s, bool backward = false);
-  // The problem of these views, of 4 axes or of conv1d's 3; refuses shapes, dtypes and devices that do not match,
-  // filters that do not fit, and overlap.
+  // The problem of these views, of 4 axes, of conv1d's 3 or of conv3d's 5; refuses shapes, dtypes and devices that do
+  // not match, filters that do not fit, and overlap.
   RIDGE_API static Result<ConvProblem> of(const ConvTensors&, const ConvGeometry& = {}, const ConvEpilogue& = {},
                                           ConvMath = ConvMath::exact);
   RIDGE_API static Result<ConvProblem> of_gradient(const ConvGradientTensors&, const ConvGeometry& = {});
@@ -133,7 +142,7 @@ class ConvPlan {
 
 RIDGE_API Result<ConvPlan> plan_conv2d(const ConvProblem&, const DeviceInfo&, const PlanOptions& = {});
 
-// The shape of y for an x and a w of these shapes, of 4 axes or of conv1d's 3, or why there is none.
+// The shape of y for an x and a w of these shapes, of 4 axes, of conv1d's 3 or of conv3d's 5, or why there is none.
 RIDGE_API Result<std::vector<std::int64_t>> conv2d_shape(const ConvGeometry&, const Layout& x, const Layout& w);
 
 // Plan (cached per problem and device) and run. Throw ridge::Error.
@@ -144,5 +153,9 @@ RIDGE_API void conv2d_gradient(const ConvGradientTensors&, const ConvGeometry& =
 RIDGE_API void conv1d(const ConvTensors&, const ConvGeometry& = {}, const ConvEpilogue& = {}, Stream = {},
                       ConvMath = ConvMath::exact);
 RIDGE_API void conv1d_gradient(const ConvGradientTensors&, const ConvGeometry& = {}, Stream = {});
+// And of views of 5 axes.
+RIDGE_API void conv3d(const ConvTensors&, const ConvGeometry& = {}, const ConvEpilogue& = {}, Stream = {},
+                      ConvMath = ConvMath::exact);
+RIDGE_API void conv3d_gradient(const ConvGradientTensors&, const ConvGeometry& = {}, Stream = {});
 
 }  // namespace ridge

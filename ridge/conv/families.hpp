@@ -46,6 +46,14 @@ constexpr bool has_gradients(const Config& c) {
          c.algorithm == Algorithm::depthwise_gradient || (c.algorithm == Algorithm::wgmma && wgmma::has_gradient(c));
 }
 
+// Whether a row takes volumes; what the others say of images they would say of one slice.
+constexpr bool takes_volumes(const Config& c) {
+  return c.algorithm == Algorithm::naive || c.algorithm == Algorithm::product ||
+         c.algorithm == Algorithm::channels_last || c.algorithm == Algorithm::each_gradient ||
+         c.algorithm == Algorithm::flipped || c.algorithm == Algorithm::implicit ||
+         (c.algorithm == Algorithm::wgmma && wgmma::takes_volumes(c));
+}
+
 // How a row's family does split-K; null: it does not.
 inline const Slicing* slicing_of(const Config& c) {
   switch (c.algorithm) {

@@ -11,7 +11,7 @@ inline constexpr int flip_threads = 256;
 
 struct FlipShape {
   Divider filters, columns, rows, channels;  // of a group; of taps; of a group
-  int of_group, taps_h, taps_w;              // of_group: filters
+  int of_group, taps_h, taps_w;              // of_group: filters; slices of a volume's filter are further rows
   unsigned count;
   std::int64_t k, c, r, s;  // strides of w
 };
@@ -36,18 +36,19 @@ template <class T> static Status launch(const Arguments& args) {
   const T* w = static_cast<const T*>(args.w);
   char* const workspace = static_cast<char*>(args.workspace);
   if (!is_in_place(p)) {
+    const Layout filters = as_images(p.w, p.w);
     const FlipShape shape{.filters = Divider(filters_of_group(p)),
-                          .columns = Divider(p.w.shape[3]),
-                          .rows = Divider(p.w.shape[2]),
+                          .columns = Divider(filters.shape[3]),
+                          .rows = Divider(filters.shape[2]),
                           .channels = Divider(channels_of_group(p)),
                           .of_group = whole(filters_of_group(p)),
-                          .taps_h = whole(p.w.shape[2]),
-                          .taps_w = whole(p.w.shape[3]),
+                          .taps_h = whole(filters.shape[2]),
+                          .taps_w = whole(filters.shape[3]),
                           .count = static_cast<unsigned>(p.w.count()),
-                          .k = p.w.stride[0],
-                          .c = p.w.stride[1],
-                          .r = p.w.stride[2],
-                          .s = p.w.stride[3]};
+                          .k = filters.stride[0],
+                          .c = filters.stride[1],
+                          .r = filters.stride[2],
+                          .s = filters.stride[3]};
     T* const to = reinterpret_cast<T*>(workspace);
     RIDGE_TRY(simt::launch(launch_config(args, flip_threads, ceil_div(p.w.count(), flip_threads)), flip_filters<T>, w,
                            to, shape));

@@ -41,8 +41,8 @@ struct Phase {
   ConvProblem problem;
   std::int64_t dy = 0, w = 0, dx = 0, residual = 0;
 };
-// Precondition: both axes have outputs and taps.
-inline Phase phase_of(const ConvProblem& p, const PhaseAxis& h, const PhaseAxis& w) {
+// d: of an image's one slice. Precondition: all axes have outputs and taps.
+inline Phase phase_of(const ConvProblem& p, const PhaseAxis& h, const PhaseAxis& w, const PhaseAxis& d) {
   Phase phase{.problem = p};
   ConvProblem& q = phase.problem;
   q.backward = q.transposed = false;
@@ -50,44 +50,48 @@ inline Phase phase_of(const ConvProblem& p, const PhaseAxis& h, const PhaseAxis&
   q.geometry.stride = {};
   q.geometry.dilation = {-h.map.step, -w.map.step};
   q.geometry.pad = {.top = h.before, .left = w.before, .bottom = h.after, .right = w.after};
-  const auto part = [&](const Layout& t, std::int64_t first_h, std::int64_t first_w) {
-    return first_h * t.stride[2] + first_w * t.stride[3];
+  q.geometry.depth = {.stride = 1, .dilation = -d.map.step, .front = d.before, .back = d.after};
+  const auto part = [](const Layout& t, std::int64_t first_h, std::int64_t first_w, std::int64_t first_d) {
+    return first_h * t.stride[2] + first_w * t.stride[3] + first_d * t.stride[4];
   };
-  q.x = p.y;
-  q.x.shape[2] = h.inputs;
-  q.x.shape[3] = w.inputs;
-  phase.dy = part(p.y, h.skipped, w.skipped);
+  const auto with_sides = [](Layout t, std::int64_t of_h, std::int64_t of_w, std::int64_t of_d) {
+    t.shape[2] = of_h;
+    t.shape[3] = of_w;
+    if (t.rank == 5) t.shape[4] = of_d;
+    return t;
+  };
+  const auto each = [](Layout t, std::int64_t pitch_h, std::int64_t pitch_w, std::int64_t pitch_d) {
+    t.stride[2] *= pitch_h;
+    t.stride[3] *= pitch_w;
+    t.stride[4] *= pitch_d;
+    return t;
+  };
+  q.x = with_sides(p.y, h.inputs, w.inputs, d.inputs);
+  phase.dy = part(p.y, h.skipped, w.skipped, d.skipped);
   const auto outputs = [&](const Layout& t) {
-    Layout of = t;
-    of.shape[2] = h.map.outputs;
-    of.shape[3] = w.map.outputs;
-    of.stride[2] *= h.map.output_pitch;
-    of.stride[3] *= w.map.output_pitch;
-    return of;
+    return each(with_sides(t, h.map.outputs, w.map.outputs, d.map.outputs), h.map.output_pitch, w.map.output_pitch,
+                d.map.output_pitch);
   };
   q.y = outputs(*p.dx);
-  phase.dx = part(*p.dx, h.map.first_output, w.map.first_output);
+  phase.dx = part(*p.dx, h.map.first_output, w.map.first_output, d.map.first_output);
   if (p.residual) {
     q.residual = outputs(*p.residual);
-    phase.residual = part(*p.residual, h.map.first_output, w.map.first_output);
+    phase.residual = part(*p.residual, h.map.first_output, w.map.first_output, d.map.first_output);
   }
   if (is_in_place(p)) {
     if (p.geometry.groups == 1) {
       std::swap(q.w.shape[0], q.w.shape[1]);
       std::swap(q.w.stride[0], q.w.stride[1]);
     }
-    q.w.stride[2] *= -h.map.tap_pitch;
-    q.w.stride[3] *= -w.map.tap_pitch;
-    phase.w = part(p.w, h.last_tap(), w.last_tap());
+    q.w = each(q.w, -h.map.tap_pitch, -w.map.tap_pitch, -d.map.tap_pitch);
+    phase.w = part(p.w, h.last_tap(), w.last_tap(), d.last_tap());
   } else {  // the copy's taps are in reverse order already
-    const Layout copy = conversion::innermost(p.x.shape[1], filters_of_group(p), p.w.shape[2], p.w.shape[3]);
-    q.w = copy;
-    q.w.stride[2] *= h.map.tap_pitch;
-    q.w.stride[3] *= w.map.tap_pitch;
-    phase.w = part(copy, p.w.shape[2] - 1 - h.last_tap(), p.w.shape[3] - 1 - w.last_tap());
+    const Layout copy = conversion::innermost(p.x.shape[1], filters_of_group(p), p.w);
+    q.w = each(copy, h.map.tap_pitch, w.map.tap_pitch, d.map.tap_pitch);
+    phase.w =
+        part(copy, p.w.shape[2] - 1 - h.last_tap(), p.w.shape[3] - 1 - w.last_tap(), depth_of(p.w) - 1 - d.last_tap());
   }
-  q.w.shape[2] = h.map.taps;
-  q.w.shape[3] = w.map.taps;
+  q.w = with_sides(q.w, h.map.taps, w.map.taps, d.map.taps);
   const std::int64_t size = static_cast<std::int64_t>(size_of(p.dtype));
   for (const std::int64_t first : {phase.dy, phase.w, phase.dx, phase.residual})
     while (q.alignment > size && first * size % q.alignment != 0) q.alignment /= 2;
@@ -97,26 +101,29 @@ inline Phase phase_of(const ConvProblem& p, const PhaseAxis& h, const PhaseAxis&
 // The phases that have elements, in order.
 inline std::vector<Phase> phases_of(const ConvProblem& p) {
   std::vector<Phase> phases;
-  const Axis h = axis_h(p), w = axis_w(p);
-  for (std::int64_t i = 0; i < std::min(h.stride, h.inputs); ++i)
-    for (std::int64_t j = 0; j < std::min(w.stride, w.inputs); ++j)
-      phases.push_back(phase_of(p, phase_axis(h, i), phase_axis(w, j)));
+  const Axis h = axis_h(p), w = axis_w(p), d = axis_d(p);
+  for (std::int64_t l = 0; l < std::min(d.stride, d.inputs); ++l)
+    for (std::int64_t i = 0; i < std::min(h.stride, h.inputs); ++i)
+      for (std::int64_t j = 0; j < std::min(w.stride, w.inputs); ++j)
+        phases.push_back(phase_of(p, phase_axis(h, i), phase_axis(w, j), phase_axis(d, l)));
   return phases;
 }
 
 inline std::string fits(const Variant&, const SplitProblem& s, const DeviceInfo&) {
-  constexpr std::int64_t most = std::int64_t{1} << 30, most_phases = 4;
+  constexpr std::int64_t most = std::int64_t{1} << 30;
   const ConvProblem& p = s.problem;
+  const int most_phases = is_volume(p) ? 8 : 4;
   if (!has_dx(p) || has_dw(p)) return "it is for transposed convolutions, and the gradient of x alone";
-  if (p.geometry.stride.h > most_phases || p.geometry.stride.h * p.geometry.stride.w > most_phases)
-    return "more than four phases of the stride";
+  if (conv_detail::phases_of(p) > most_phases)
+    return "more than " + std::string(is_volume(p) ? "eight" : "four") + " phases of the stride";
+  if (!is_in_place(p) && !are_rows(p.w)) return "slices of the filters do not follow each other";
   constexpr std::int64_t few = 64;  // as many as the rows for few channels take
-  if (p.dtype != f32 && p.geometry.groups == 1 && p.w.shape[0] > few)
+  if (p.dtype != f32 && p.geometry.groups == 1 && p.w.shape[0] > few && !is_volume(p))
     return "16-bit types have rows for the gradients of many filters";
   if (p.y.count() == 0 || p.w.count() == 0) return no_products;
   if (taps_of(p) == 1) return "filters of one tap are a matrix product either way";
-  const Axis axes[] = {axis_h(p), axis_w(p)};
-  bool are_threes = p.dtype == f32 && p.geometry.stride != ConvPair{};
+  const Axis axes[] = {axis_h(p), axis_w(p), axis_d(p)};
+  bool are_threes = p.dtype == f32 && p.geometry.stride != ConvPair{} && !is_volume(p);
   for (const Axis& a : axes) {
     bool is_three = false;
     for (std::int64_t i = 0; i < std::min(a.stride, a.inputs); ++i) {
@@ -126,7 +133,7 @@ inline std::string fits(const Variant&, const SplitProblem& s, const DeviceInfo&
       if (std::max(phase.before, phase.after) >= most) return "a phase with padding of 2^30 or more";
       is_three |= phase.map.taps == 3;
     }
-    are_threes &= is_three;
+    if (&a != &axes[2]) are_threes &= is_three;
   }
   // Its errors are not those of a plain sum, and the tests have their bound for whole filters alone.
   if (are_threes) return "a phase of 3x3 taps, which Winograd's row would take";

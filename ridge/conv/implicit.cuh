@@ -15,22 +15,22 @@
 
 namespace ridge::conv_detail {
 
-template <class T> struct ImplicitShape {
+template <class T, bool Volume> struct ImplicitShape {
   const T *dense, *gathered;
   int rows, columns, terms, groups;  // of one group's product
   int terms_of_part;                 // split-K: the terms of a block, in whole steps
   int dense_row;                     // offset from row to row
   std::int64_t dense_group, gathered_group;
-  int height, width;  // of the gathered planes
-  Pixels pixels;
-  Taps taps;
+  int height, width, depth;  // of the gathered planes; depth: of volumes
+  PixelsIn<Volume> pixels;
+  TapsIn<Volume> taps;
 };
 
 // A tile of an operand on its way to shared memory: [implicit_step][Pitch], of which Extent are used.
 //   Along     lanes go along the sum, and a thread loads several rows or columns; otherwise lanes go along rows or
 //             columns, and a thread loads several of the sum's elements. Lanes go along what is contiguous.
 //   Gathered  positions in planes are checked against the borders; otherwise rows have a constant stride.
-template <class T, int Extent, int Threads, int Pitch, bool Along, bool Gathered> class ImplicitTile {
+template <class T, int Extent, int Threads, int Pitch, bool Along, bool Gathered, bool Volume> class ImplicitTile {
   static constexpr int K = implicit_step, per_thread = Extent * K / Threads, own = Along ? per_thread : 1;
   static constexpr int stride = Along ? Threads / K : Threads / Extent;
   static_assert(Extent * K % Threads == 0 && (Along ? Threads % K : Threads % Extent) == 0,
@@ -47,25 +47,29 @@ template <class T, int Extent, int Threads, int Pitch, bool Along, bool Gathered
   }
   // The gathered operand, from planes of height x width. index(i): the Index of column i of this tile.
   template <class IndexOf>
-  __device__ __forceinline__ ImplicitTile(const T* data, int height, int width, const IndexOf& index) requires(Gathered)
-      : data_(data), height_(height), width_(width) {
+  __device__ __forceinline__ ImplicitTile(const T* data, int height, int width, int depth,
+                                          const IndexOf& index) requires(Gathered)
+      : data_(data), height_(height), width_(width), depth_(depth) {
     set_origin();
     RIDGE_UNROLL_ON_GPU
     for (int e = 0; e < own; ++e) {
-      const Index at = index(outer_ + e * stride);
+      const IndexIn<Volume> at = index(outer_ + e * stride);
       offset_[e] = at.gathered;
       i_[e] = at.i;
       j_[e] = at.j;
+      if constexpr (Volume) l_[e] = at.l;
     }
   }
-  __device__ __forceinline__ void fetch(const Index* steps) {
+  __device__ __forceinline__ void fetch(const IndexIn<Volume>* steps) {
     RIDGE_UNROLL_ON_GPU
     for (int e = 0; e < per_thread; ++e) {
-      const Index step = steps[Along ? k_ : k_ + e * stride];
+      const IndexIn<Volume> step = steps[Along ? k_ : k_ + e * stride];
       const int mine = Along ? e : 0;
       if constexpr (Gathered) {
-        const bool inside = static_cast<unsigned>(i_[mine] + step.i) < static_cast<unsigned>(height_) &&
-                            static_cast<unsigned>(j_[mine] + step.j) < static_cast<unsigned>(width_);
+        bool inside = static_cast<unsigned>(i_[mine] + step.i) < static_cast<unsigned>(height_) &&
+                      static_cast<unsigned>(j_[mine] + step.j) < static_cast<unsigned>(width_);
+        if constexpr (Volume)
+          inside = inside && static_cast<unsigned>(l_[mine] + step.l) < static_cast<unsigned>(depth_);
         values_[e] = inside ? data_[offset_[mine] + step.gathered] : T(0.0f);
       } else {
         const bool there = mine * stride < rows_ && step.i != outside;
@@ -90,9 +94,9 @@ template <class T, int Extent, int Threads, int Pitch, bool Along, bool Gathered
 
   static constexpr int positions = Gathered ? own : 1;
   const T* data_;
-  int height_ = 0, width_ = 0, row_step_ = 0, rows_ = 0;
+  int height_ = 0, width_ = 0, depth_ = 0, row_step_ = 0, rows_ = 0;
   int k_, outer_;
-  int offset_[positions], i_[positions], j_[positions];
+  int offset_[positions], i_[positions], j_[positions], l_[positions];
   T values_[per_thread];
 };
 
@@ -121,10 +125,10 @@ template <class Policy, bool PixelsAreRows> struct ImplicitTilePolicy {
 // Preconditions: gridDim.x is the number of tiles, y of parts, z of groups or less; offsets, sides and sizes fit an
 // int, sides are below 2^30; the dynamic shared memory is the tile's smem_bytes(). P is Pass::filters,
 // or output for y and dx.
-template <class Policy, class T, Pass P, bool ChannelsLast, class Output>
+template <class Policy, class T, Pass P, bool ChannelsLast, bool Volume, class Output>
 __global__ void __launch_bounds__(Policy::config.threads,
                                   implicit_residency(Policy::config, P == Pass::filters || ChannelsLast))
-    conv_implicit(ImplicitShape<T> s, Output output) {
+    conv_implicit(ImplicitShape<T, Volume> s, Output output) {
   constexpr bool weights = P == Pass::filters, swap_ab = ChannelsLast && !weights;
   using TilePolicy = ImplicitTilePolicy<Policy, swap_ab>;
   constexpr gemm_kernels::Config c = TilePolicy::config;
@@ -136,7 +140,7 @@ __global__ void __launch_bounds__(Policy::config.threads,
   constexpr bool along_dense = !(weights && ChannelsLast), along_gathered = weights != ChannelsLast;
 
   float* shared = simt::dynamic_shared<float>();  // [2][a | b]
-  __shared__ Index steps[2][K];                   // the sum's elements in this step and in the next
+  __shared__ IndexIn<Volume> steps[2][K];         // the sum's elements in this step and in the next
   const auto stage_a = [=](int stage) { return shared + stage * K * (pitch_a + pitch_b); };
   const auto stage_b = [=](int stage) { return shared + stage * K * (pitch_a + pitch_b) + K * pitch_a; };
   const gemm_kernels::Shape product_shape{swap_ab ? s.columns : s.rows, swap_ab ? s.rows : s.columns, s.terms, 1};
@@ -145,8 +149,8 @@ __global__ void __launch_bounds__(Policy::config.threads,
   const int end = s.terms - begin < s.terms_of_part ? s.terms : begin + s.terms_of_part;
   const int parts = static_cast<int>(gridDim.y), part = static_cast<int>(blockIdx.y);
 
-  const auto column_index = [&](std::int64_t column) -> Index {
-    if (column >= s.columns) return {0, 0, outside, 0};
+  const auto column_index = [&](std::int64_t column) -> IndexIn<Volume> {
+    if (column >= s.columns) return nowhere<Volume>();
     if constexpr (weights) return s.taps.template at<ChannelsLast>(static_cast<unsigned>(column));
     else return s.pixels.at(static_cast<unsigned>(column));
   };
@@ -154,7 +158,7 @@ __global__ void __launch_bounds__(Policy::config.threads,
     const int rank = simt::thread_rank();
     if (rank >= K) return;
     const int term = begin + step * K + rank;
-    Index at{0, 0, outside, 0};
+    IndexIn<Volume> at = nowhere<Volume>();
     if (term < end) {
       if constexpr (weights) at = s.pixels.at(static_cast<unsigned>(term));
       else at = s.taps.template at<ChannelsLast>(static_cast<unsigned>(term));
@@ -165,12 +169,12 @@ __global__ void __launch_bounds__(Policy::config.threads,
   for (int group = static_cast<int>(blockIdx.z); group < s.groups; group += static_cast<int>(gridDim.z)) {
     const T *dense = s.dense + group * s.dense_group, *gathered = s.gathered + group * s.gathered_group;
     const auto dense_tile = [&](std::int64_t first) {
-      return ImplicitTile < T, swap_ab ? c.bn : c.bm, threads, swap_ab ? pitch_b : pitch_a, along_dense,
-             false > (dense, s.dense_row, first, s.rows);
+      return ImplicitTile < T, swap_ab ? c.bn : c.bm, threads, swap_ab ? pitch_b : pitch_a, along_dense, false,
+             Volume > (dense, s.dense_row, first, s.rows);
     };
     const auto gathered_tile = [&](std::int64_t first) {
-      return ImplicitTile < T, swap_ab ? c.bm : c.bn, threads, swap_ab ? pitch_a : pitch_b, along_gathered,
-             true > (gathered, s.height, s.width, [&](int i) { return column_index(first + i); });
+      return ImplicitTile < T, swap_ab ? c.bm : c.bn, threads, swap_ab ? pitch_a : pitch_b, along_gathered, true,
+             Volume > (gathered, s.height, s.width, s.depth, [&](int i) { return column_index(first + i); });
     };
     auto a_tile = [&] {
       if constexpr (swap_ab) return gathered_tile(place.row * c.bm);
@@ -206,46 +210,53 @@ __global__ void __launch_bounds__(Policy::config.threads,
 
 namespace implicit {
 
-template <int I, class T, Pass P, bool ChannelsLast, class Output>
-static Status launch_product(const Arguments& args, const ImplicitShape<T>& s, int parts, const Output& output) {
+template <int I, class T, Pass P, bool ChannelsLast, bool Volume, class Output>
+static Status launch_product(const Arguments& args, const ImplicitShape<T, Volume>& s, int parts,
+                             const Output& output) {
   constexpr Config c = Policy<I>::config;
   simt::Config at = launch_config(args, c.threads, tiles_of(c, s.rows, s.columns));
   at.grid.y = static_cast<unsigned>(parts);
   at.grid.z = static_cast<unsigned>(std::min<std::int64_t>(s.groups, max_grid_y));  // z has as many as y
   at.smem = static_cast<std::size_t>(implicit_smem_bytes(c, ChannelsLast && P == Pass::output));
-  return simt::launch(at, conv_implicit<Policy<I>, T, P, ChannelsLast, Output>, s, output);
+  return simt::launch(at, conv_implicit<Policy<I>, T, P, ChannelsLast, Volume, Output>, s, output);
 }
 
 // y from x, or one phase of dx from dy. `in`, `out`: gathered planes and outputs, with the channels of a group.
-template <int I, class T, bool ChannelsLast>
-static Status launch_gather(const Arguments& args, const AxisMap& h, const AxisMap& w, const T* in_data,
-                            const Layout& in, T* out_data, Layout out, bool gradient) {
+template <int I, class T, bool ChannelsLast, bool Volume>
+static Status launch_gather(const Arguments& args, const AxisMaps& maps, const T* in_data, const Layout& in,
+                            T* out_data, Layout out, bool gradient) {
   const ConvProblem& p = args.plan.problem;
+  const auto& [h, w, d] = maps;
   const std::int64_t c = channels_of_group(p), k = filters_of_group(p);
   const std::int64_t outs = gradient ? c : k, ins = gradient ? k : c;
   const std::int64_t out_axis = gradient ? 1 : 0, in_axis = gradient ? 0 : 1;  // of w
-  out_data += h.first_output * out.stride[2] + w.first_output * out.stride[3];
+  out_data += h.first_output * out.stride[2] + w.first_output * out.stride[3] + d.first_output * out.stride[4];
   out.stride[2] *= h.output_pitch;
   out.stride[3] *= w.output_pitch;
-  const Pixels pixels = pixels_of(h, w, in, out);
-  ImplicitShape<T> s{.dense = static_cast<const T*>(args.w) + h.first_tap * p.w.stride[2] + w.first_tap * p.w.stride[3],
-                     .gathered = in_data,
-                     .rows = whole(outs),
-                     .columns = whole(out.shape[0] * h.outputs * w.outputs),
-                     .terms = whole(ins * h.taps * w.taps),
-                     .groups = whole(p.geometry.groups),
-                     .terms_of_part = whole(ins * h.taps * w.taps),
-                     .dense_row = whole(p.w.stride[out_axis]),
-                     .dense_group = k * p.w.stride[0],
-                     .gathered_group = ins * in.stride[1],
-                     .height = whole(h.inputs),
-                     .width = whole(w.inputs),
-                     .pixels = pixels,
-                     .taps = taps_of<ChannelsLast>(h, w, in, p.w, ins, p.w.stride[in_axis])};
+  out.stride[4] *= d.output_pitch;
+  const PixelsIn<Volume> pixels = pixels_in<Volume>(maps, in, out);
+  const std::int64_t first_tap =
+      h.first_tap * p.w.stride[2] + w.first_tap * p.w.stride[3] + d.first_tap * p.w.stride[4];
+  ImplicitShape<T, Volume> s{.dense = static_cast<const T*>(args.w) + first_tap,
+                             .gathered = in_data,
+                             .rows = whole(outs),
+                             .columns = whole(out.shape[0] * maps.outputs()),
+                             .terms = whole(ins * maps.taps()),
+                             .groups = whole(p.geometry.groups),
+                             .terms_of_part = whole(ins * maps.taps()),
+                             .dense_row = whole(p.w.stride[out_axis]),
+                             .dense_group = k * p.w.stride[0],
+                             .gathered_group = ins * in.stride[1],
+                             .height = whole(h.inputs),
+                             .width = whole(w.inputs),
+                             .depth = whole(d.inputs),
+                             .pixels = pixels,
+                             .taps = taps_in<ChannelsLast, Volume>(maps, in, p.w, ins, p.w.stride[in_axis])};
   if (s.columns == 0) return {};
-  const auto output = output_of<T, ChannelsLast>(epilogue_of<T>(args, h, w), pixels, h, w, out_data, out, outs);
+  const auto output =
+      output_of<T, ChannelsLast, Volume>(epilogue_of<T>(args, h, w, d), pixels, h, w, out_data, out, outs);
   const auto launch = [&](const auto& to, int parts) {
-    return launch_product<I, T, Pass::output, ChannelsLast>(args, s, parts, to);
+    return launch_product<I, T, Pass::output, ChannelsLast, Volume>(args, s, parts, to);
   };
   if (gradient) return launch(output, 1);
   return launch_in_slices(args, ChannelsLast, output, [&](const auto& to, const gemm_kernels::Shape& shape) {
@@ -254,14 +265,14 @@ static Status launch_gather(const Arguments& args, const AxisMap& h, const AxisM
   });
 }
 
-template <int I, class T, bool ChannelsLast> static Status launch_filter_gradient(const Arguments& args) {
+template <int I, class T, bool ChannelsLast, bool Volume> static Status launch_filter_gradient(const Arguments& args) {
   constexpr Config c = Policy<I>::config;
   const ConvProblem& p = args.plan.problem;
-  const AxisMap h = axis_h(p).forward(), w = axis_w(p).forward();
-  const std::int64_t filters = filters_of_group(p), terms = p.y.shape[0] * h.outputs * w.outputs;
+  const AxisMaps maps = forward_maps(p);
+  const std::int64_t filters = filters_of_group(p), terms = p.y.shape[0] * maps.outputs();
   const Layout& dw = *p.dw;
-  const Taps taps = taps_of<ChannelsLast>(h, w, p.x, dw, channels_of_group(p), dw.stride[1]);
-  const ImplicitShape<T> s{
+  const TapsIn<Volume> taps = taps_in<ChannelsLast, Volume>(maps, p.x, dw, channels_of_group(p), dw.stride[1]);
+  const ImplicitShape<T, Volume> s{
       .dense = static_cast<const T*>(args.dy),
       .gathered = static_cast<const T*>(args.x),
       .rows = whole(filters),
@@ -272,35 +283,41 @@ template <int I, class T, bool ChannelsLast> static Status launch_filter_gradien
       .dense_row = whole(p.y.stride[1]),
       .dense_group = filters * p.y.stride[1],
       .gathered_group = channels_of_group(p) * p.x.stride[1],
-      .height = whole(h.inputs),
-      .width = whole(w.inputs),
-      .pixels = pixels_of(h, w, p.x, p.y),
+      .height = whole(maps.h.inputs),
+      .width = whole(maps.w.inputs),
+      .depth = whole(maps.d.inputs),
+      .pixels = pixels_in<Volume>(maps, p.x, p.y),
       .taps = taps};
   float* partial = static_cast<float*>(args.workspace);
-  RIDGE_TRY((launch_product<I, T, Pass::filters, ChannelsLast>(
+  RIDGE_TRY((launch_product<I, T, Pass::filters, ChannelsLast, Volume>(
       args, s, args.plan.split, ImplicitPartial{partial, filters, s.columns, p.geometry.groups})));
   const std::int64_t all = dw.shape[0];
   return simt::launch(launch_config(args, c.threads, ceil_div(all * s.columns, c.threads)),
-                      conv_add_parts<Policy<I>, T, ChannelsLast>, static_cast<const float*>(partial),
+                      conv_add_parts<Policy<I>, T, ChannelsLast, Volume>, static_cast<const float*>(partial),
                       static_cast<T*>(args.dw), args.plan.split, all, s.columns, taps, dw.stride[0]);
 }
 
-template <int I, class T, bool ChannelsLast> static Status launch_in_layout(const Arguments& args) {
+template <int I, class T, bool ChannelsLast, bool Volume> static Status launch_in_layout(const Arguments& args) {
   const ConvProblem& p = args.plan.problem;
-  const Axis h = axis_h(p), w = axis_w(p);
+  const Axis h = axis_h(p), w = axis_w(p), d = axis_d(p);
   if (!p.backward)
-    return launch_gather<I, T, ChannelsLast>(args, h.forward(), w.forward(), static_cast<const T*>(args.x), p.x,
-                                             static_cast<T*>(args.y), p.y, false);
+    return launch_gather<I, T, ChannelsLast, Volume>(args, forward_maps(p), static_cast<const T*>(args.x), p.x,
+                                                     static_cast<T*>(args.y), p.y, false);
   if (has_dx(p))
-    for (std::int64_t i = 0; i < h.stride; ++i)
-      for (std::int64_t j = 0; j < w.stride; ++j)
-        RIDGE_TRY((launch_gather<I, T, ChannelsLast>(args, h.gradient(i), w.gradient(j), static_cast<const T*>(args.dy),
-                                                     p.y, static_cast<T*>(args.dx), *p.dx, true)));
-  return has_dw(p) ? launch_filter_gradient<I, T, ChannelsLast>(args) : Status{};
+    for (std::int64_t l = 0; l < d.stride; ++l)
+      for (std::int64_t i = 0; i < h.stride; ++i)
+        for (std::int64_t j = 0; j < w.stride; ++j)
+          RIDGE_TRY((launch_gather<I, T, ChannelsLast, Volume>(args, {h.gradient(i), w.gradient(j), d.gradient(l)},
+                                                               static_cast<const T*>(args.dy), p.y,
+                                                               static_cast<T*>(args.dx), *p.dx, true)));
+  return has_dw(p) ? launch_filter_gradient<I, T, ChannelsLast, Volume>(args) : Status{};
 }
 
 template <int I, class T> static Status launch(const Arguments& args) {
-  return channels_last(args.plan.problem) ? launch_in_layout<I, T, true>(args) : launch_in_layout<I, T, false>(args);
+  const ConvProblem& p = args.plan.problem;
+  if (is_volume(p))
+    return channels_last(p) ? launch_in_layout<I, T, true, true>(args) : launch_in_layout<I, T, false, true>(args);
+  return channels_last(p) ? launch_in_layout<I, T, true, false>(args) : launch_in_layout<I, T, false, false>(args);
 }
 
 }  // namespace implicit

@@ -44,7 +44,7 @@ inline constexpr Slicing slicing{shape, copies, parts};
 inline std::string refuse_sizes(const ConvProblem& p) {
   constexpr std::int64_t most = (std::int64_t{1} << 31) - implicit_step;
   const std::int64_t filter_terms = filters_of_group(p) * taps_of(p);  // in the sum of an element of dx
-  const std::int64_t pixels = std::max(pixels_of(p), p.x.shape[0] * p.x.shape[2] * p.x.shape[3]);
+  const std::int64_t pixels = std::max(pixels_of(p), pixels_of(p.x));
   if (std::max({pixels, terms_of(p), filter_terms}) >= most) return "sums or images of 2^31 elements or more";
   for (const Layout* t : {&p.x, &p.y, p.dx ? &*p.dx : nullptr})
     if (t && reach(*t, p) >= int_range) return "offsets of 2^31 or more";
@@ -52,7 +52,8 @@ inline std::string refuse_sizes(const ConvProblem& p) {
     if (t && t->span() >= most) return "offsets of 2^31 or more";
   const std::int64_t extent_h = (p.w.shape[2] - 1) * p.geometry.dilation.h;
   const std::int64_t extent_w = (p.w.shape[3] - 1) * p.geometry.dilation.w;
-  if (std::max(extent_h, extent_w) >= std::int64_t{1} << 30) return "an extent of 2^30 or more";
+  const std::int64_t extent_d = (depth_of(p.w) - 1) * p.geometry.depth.dilation;
+  if (std::max({extent_h, extent_w, extent_d}) >= std::int64_t{1} << 30) return "an extent of 2^30 or more";
   return {};
 }
 
@@ -61,8 +62,7 @@ inline std::string fits(const Variant& row, const SplitProblem& s, const DeviceI
   const ConvProblem& p = s.problem;
   if (std::string why = refuse_sizes(p); !why.empty()) return why;
   if (std::string why = refuse_phases(p); !why.empty()) return why;
-  const std::int64_t images = p.x.shape[0] * std::max(p.x.shape[2] * p.x.shape[3], p.y.shape[2] * p.y.shape[3]);
-  const std::int64_t sums = std::max(images, terms_of(p));
+  const std::int64_t sums = std::max({pixels_of(p.x), pixels_of(p), terms_of(p)});
   const std::int64_t rows = std::max(filters_of_group(p), channels_of_group(p));
   const bool fewer =
       ceil_div(rows, c.tile_filters) <= max_grid / std::max<std::int64_t>(1, ceil_div(sums, c.tile_pixels));
@@ -100,10 +100,8 @@ inline double clocks(const Config& c, const ConvProblem& p) {
   // Lanes have neighbouring pixels: where channels are innermost, each stores to a sector of its own. H200.
   constexpr double scattered_store = 1.9;
   if (!p.backward) return groups * output / 128 * work + (channels_last(p) ? scattered_store * real(p.y.count()) : 0);
-  const std::int64_t images = p.x.shape[0] * p.x.shape[2] * p.x.shape[3];
-  const double by_stride = real(p.geometry.stride.h * p.geometry.stride.w);
-  const double inputs = padded(channels, c.tile_filters) * padded(images, c.tile_pixels) * real(filters) *
-                        std::max(1.0, real(taps_of(p)) / by_stride);
+  const double inputs = padded(channels, c.tile_filters) * padded(pixels_of(p.x), c.tile_pixels) * real(filters) *
+                        std::max(1.0, real(taps_of(p)) / phases_of(p));
   const double weights = padded(filters, c.tile_filters) * padded(terms_of(p), c.tile_pixels) * real(pixels_of(p));
   return groups * (real(has_dx(p)) * inputs + 1.3 * real(has_dw(p)) * weights) / 128 * work;
 }
@@ -129,7 +127,7 @@ inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const D
     k.block_us += implicit_start_us;
     if (k.blocks <= device.sms && c.threads <= 128) k.clocks *= implicit_waits_alone;
   } else {
-    k.launches = (has_dx(p) ? static_cast<int>(p.geometry.stride.h * p.geometry.stride.w) : 0) + (has_dw(p) ? 2 : 0);
+    k.launches = (has_dx(p) ? static_cast<int>(phases_of(p)) : 0) + (has_dw(p) ? 2 : 0);
     if (has_dw(p)) k.bytes_written += 2.0 * s.split * 4 * real(p.w.count());
   }
   k.tile_efficiency = real(filters) * real(pixels_of(p)) /

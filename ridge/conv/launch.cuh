@@ -17,17 +17,21 @@ template <class T> static Epilogue<T> epilogue_of(const Arguments& args) {
   const ConvProblem& p = args.plan.problem;
   Epilogue<T> e{.bias = static_cast<const T*>(args.bias), .residual = static_cast<const T*>(args.residual)};
   if (p.bias) e.bias_stride = p.bias->stride[0];
-  if (p.residual) std::copy_n(p.residual->stride.begin(), 4, e.residual_strides);
+  if (p.residual) std::copy_n(p.residual->stride.begin(), p.residual->rank, e.residual_strides);
   e.activation = p.epilogue.activation;
   e.residual_first = p.epilogue.residual_first;
   return e;
 }
 // The same where outputs are those of a phase of the stride (geometry.hpp): the residual's are too.
-template <class T> static Epilogue<T> epilogue_of(const Arguments& args, const AxisMap& h, const AxisMap& w) {
+template <class T>
+static Epilogue<T> epilogue_of(const Arguments& args, const AxisMap& h, const AxisMap& w, const AxisMap& d = {}) {
   Epilogue<T> e = epilogue_of<T>(args);
-  if (e.residual) e.residual += h.first_output * e.residual_strides[2] + w.first_output * e.residual_strides[3];
+  if (e.residual)
+    e.residual += h.first_output * e.residual_strides[2] + w.first_output * e.residual_strides[3] +
+                  d.first_output * e.residual_strides[4];
   e.residual_strides[2] *= h.output_pitch;
   e.residual_strides[3] *= w.output_pitch;
+  e.residual_strides[4] *= d.output_pitch;
   return e;
 }
 

@@ -28,7 +28,8 @@ inline double trips(const ConvProblem& p) {
   constexpr double at_a_time = 2.5, division = 0.1;
   if (!p.backward) return std::max(1.0, real(terms_of(p)) / at_a_time);
   const std::int64_t rows = p.w.shape[2], met = ceil_div(rows, p.geometry.stride.h);
-  const double of_dx = real(terms_of_input(p)) / at_a_time + real(rows + met * p.w.shape[3]) * division;
+  const double slices = real(ceil_div(depth_of(p.w), p.geometry.depth.stride));
+  const double of_dx = real(terms_of_input(p)) / at_a_time + slices * real(rows + met * p.w.shape[3]) * division;
   return real(has_dx(p)) * std::max(1.0, of_dx) + real(has_dw(p)) * std::max(1.0, real(pixels_of(p)) / at_a_time);
 }
 

@@ -1,4 +1,4 @@
-// conv1d, conv2d and their transposed ones by name.
+// conv1d, conv2d, conv3d and the transposed ones by name.
 #include <ridge/conv/conv_transpose.hpp>
 #include <ridge/conv/families.hpp>
 #include <ridge/conv/problem_checks.hpp>
@@ -84,22 +84,27 @@ Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const Options&
 }
 
 std::vector<OptionInfo> options_of(int axes, bool transposed) {
-  const bool signal = axes == 1;
+  static constexpr const char* sides[] = {"n", "n or h,w", "n or d,h,w"};
+  static constexpr const char* pads[] = {"n or left,right", "n, h,w or top,left,bottom,right",
+                                         "n, d,h,w or front,top,left,back,bottom,right"};
+  static constexpr const char* layouts[] = {"ncw|nwc", "nchw|nhwc", "ncdhw|ndhwc"};
+  static constexpr const char* filters[] = {"of x and y, and of w as kcs or ksc",
+                                            "of x and y, and of w as kcrs or krsc",
+                                            "of x and y, and of w as kctrs or ktrsc"};
+  static constexpr const char* transposed_filters[] = {"of x and y, and of w as cks or csk",
+                                                       "of x and y, and of w as ckrs or crsk"};
+  static constexpr const char* first_layout[] = {"ncw", "nchw", "ncdhw"};
+  const int at = axes - 1;
   std::vector<OptionInfo> options{
-      {"stride", signal ? "n" : "n or h,w", "", "1"},
-      {"pad", signal ? "n or left,right" : "n, h,w or top,left,bottom,right", "", "0"},
-      {"dilation", signal ? "n" : "n or h,w", "", "1"},
+      {"stride", sides[at], "", "1"},
+      {"pad", pads[at], "", "0"},
+      {"dilation", sides[at], "", "1"},
       {"groups", "n", transposed ? "of channels of x" : "of channels and of filters", "1"},
-      signal
-          ? OptionInfo{"layout", "ncw|nwc",
-                       transposed ? "of x and y, and of w as cks or csk" : "of x and y, and of w as kcs or ksc", "ncw"}
-          : OptionInfo{"layout", "nchw|nhwc",
-                       transposed ? "of x and y, and of w as ckrs or crsk" : "of x and y, and of w as kcrs or krsc",
-                       "nchw"},
+      {"layout", layouts[at], transposed ? transposed_filters[at] : filters[at], first_layout[at]},
       {"epilogue", "bias+relu ...",
        "bias, an activation, residual, joined by + in the order in which they are applied"}};
   if (transposed) {
-    options.push_back({"output_pad", signal ? "n" : "n or h,w", "what y is larger, below the stride", "0"});
+    options.push_back({"output_pad", sides[at], "what y is larger, below the stride", "0"});
     return options;
   }
   options.push_back(
@@ -108,11 +113,12 @@ std::vector<OptionInfo> options_of(int axes, bool transposed) {
   return options;
 }
 
-// The rows that may take an operator's problems: a transposed one is the gradient of x.
-std::vector<VariantInfo> rows_of(bool transposed) {
+// The rows that may take an operator's problems: a transposed one is the gradient of x, and few rows take volumes.
+std::vector<VariantInfo> rows_of(int axes, bool transposed) {
   std::vector<VariantInfo> rows;
   for (const Variant& row : variants)
-    if (!transposed || has_gradients(row.config)) rows.push_back({row.name, row.step, family_of(row).lesson(row)});
+    if ((!transposed || has_gradients(row.config)) && (axes < 3 || takes_volumes(row.config)))
+      rows.push_back({row.name, row.step, family_of(row).lesson(row)});
   return rows;
 }
 
@@ -125,7 +131,7 @@ template <int Axes, bool Transposed> OpInfo describe() {
             .outputs = {"y"},
             .dtypes = {f32, f16, bf16},
             .options = options_of(Axes, Transposed),
-            .variants = rows_of(Transposed),
+            .variants = rows_of(Axes, Transposed),
             .infer = infer<Axes, Transposed>,
             .plan = plan_by_name<Axes, Transposed>,
             .takes = [](const Options& options, std::size_t) -> Result<Names> {
@@ -147,7 +153,7 @@ template <int Axes, bool Transposed> const OpInfo& info() {
   return of;
 }
 
-const RegisterOp conv2d_by_name(info<2, false>()), conv1d_by_name(info<1, false>()),
+const RegisterOp conv2d_by_name(info<2, false>()), conv1d_by_name(info<1, false>()), conv3d_by_name(info<3, false>()),
     conv_transpose2d_by_name(info<2, true>()), conv_transpose1d_by_name(info<1, true>());
 
 }  // namespace

@@ -48,7 +48,11 @@ int split_of(const Variant& row, const ConvProblem& p, const DeviceInfo& device)
 Result<int> choose(const ConvProblem& p, const DeviceInfo& device, const PlanOptions& options,
                    std::vector<Candidate>* record = nullptr) {
   return select<Variant>(
-      p.op(), variants, options, [&](const Variant& row) { return family_of(row).fits(row, {p}, device); },
+      p.op(), variants, options,
+      [&](const Variant& row) {
+        if (is_volume(p) && !takes_volumes(row.config)) return std::string("it is for images, not for volumes");
+        return family_of(row).fits(row, {p}, device);
+      },
       [&](const Variant& row) {
         return predict_us(row, {p, split_of(row, p, device)}, device);
       },
@@ -181,12 +185,12 @@ static void plan_and_run(const Result<ConvProblem>& problem, Device device, Stre
       problem, [](auto& p, auto& d) { return plan_conv2d(p, d); }, device, stream, run);
 }
 
-// The functions by rank take views of that rank alone; the problem of views of 3 axes is a signal's, and of others an
-// image's.
+// The functions by rank take views of that rank alone; the problem of views of 3 axes is a signal's, of 5 a volume's,
+// and of others an image's.
 static Result<ConvProblem> of_axes(int axes, Result<ConvProblem> problem, const TensorView& x) {
   if (!problem || problem->axes == axes) return problem;
   problem->axes = axes;  // whose name the refusal has
-  return Status::invalid(problem->op(), "x.shape", x.layout.text(), axes == 1 ? "of 3 axes" : "of 4 axes");
+  return Status::invalid(problem->op(), "x.shape", x.layout.text(), "of " + std::to_string(axes + 2) + " axes");
 }
 
 static void run_forward(int axes, const ConvTensors& t, const ConvGeometry& g, const ConvEpilogue& epilogue,
@@ -210,11 +214,17 @@ void conv1d(const ConvTensors& t, const ConvGeometry& g, const ConvEpilogue& e, 
 void conv2d(const ConvTensors& t, const ConvGeometry& g, const ConvEpilogue& e, Stream stream, ConvMath math) {
   run_forward(2, t, g, e, stream, math);
 }
+void conv3d(const ConvTensors& t, const ConvGeometry& g, const ConvEpilogue& e, Stream stream, ConvMath math) {
+  run_forward(3, t, g, e, stream, math);
+}
 void conv1d_gradient(const ConvGradientTensors& t, const ConvGeometry& g, Stream stream) {
   run_gradient(1, t, g, stream);
 }
 void conv2d_gradient(const ConvGradientTensors& t, const ConvGeometry& g, Stream stream) {
   run_gradient(2, t, g, stream);
+}
+void conv3d_gradient(const ConvGradientTensors& t, const ConvGeometry& g, Stream stream) {
+  run_gradient(3, t, g, stream);
 }
 void conv_transpose1d(const ConvTensors& t, const ConvGeometry& g, const ConvEpilogue& e, Stream stream) {
   run_transposed(1, t, g, e, stream);

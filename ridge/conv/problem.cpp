@@ -13,7 +13,7 @@ namespace {
 
 Status check_geometry(std::string_view op, const ConvGeometry& g, const Layout& x, const Layout& w) {
   RIDGE_TRY(check_numbers(op, g, w));
-  RIDGE_TRY(check_sides(op, "image", x.shape[2], x.shape[3], 0));
+  RIDGE_TRY(check_sides(op, "image", sides_of(x), 0));
   if (g.groups < 1 || x.shape[1] % g.groups != 0 || w.shape[0] % g.groups != 0)
     return Status::invalid(op, "groups", std::to_string(g.groups),
                            "a divisor of the " + std::to_string(x.shape[1]) + " channels and of the " +
@@ -21,22 +21,23 @@ Status check_geometry(std::string_view op, const ConvGeometry& g, const Layout& 
   if (w.shape[1] != x.shape[1] / g.groups)
     return Status::invalid(op, "w.shape", "of " + std::to_string(w.shape[1]) + " channels",
                            "of as many as a group has, " + std::to_string(x.shape[1] / g.groups));
-  const std::int64_t extent_h = extent_of(w.shape[2], g.dilation.h), extent_w = extent_of(w.shape[3], g.dilation.w);
-  const std::int64_t padded_h = x.shape[2] + g.pad.top + g.pad.bottom, padded_w = x.shape[3] + g.pad.left + g.pad.right;
-  if (extent_h > padded_h || extent_w > padded_w)
-    return Status::invalid(op, "filter", "of extent " + text(op, extent_h, extent_w),
-                           "within the padded input, " + text(op, padded_h, padded_w));
-  const std::int64_t oh = outputs_of(x.shape[2], g.pad.top, g.pad.bottom, w.shape[2], g.stride.h, g.dilation.h);
-  const std::int64_t ow = outputs_of(x.shape[3], g.pad.left, g.pad.right, w.shape[3], g.stride.w, g.dilation.w);
-  RIDGE_TRY(check_count(op, "x", sizes_of(x)));
-  RIDGE_TRY(check_count(op, "w", sizes_of(w)));
-  RIDGE_TRY(check_count(op, "y", {x.shape[0], w.shape[0], oh, ow}));
-  return check_count(op, "groups", {x.shape[0], g.groups, oh, ow});  // without channels they may be any number
+  const Sides extent{extent_of(w.shape[2], g.dilation.h), extent_of(w.shape[3], g.dilation.w),
+                     extent_of(depth_of(w), g.depth.dilation)};
+  const Sides padded{x.shape[2] + g.pad.top + g.pad.bottom, x.shape[3] + g.pad.left + g.pad.right,
+                     depth_of(x) + g.depth.front + g.depth.back};
+  if (extent.h > padded.h || extent.w > padded.w || extent.d > padded.d)
+    return Status::invalid(op, "filter", "of extent " + text(op, extent),
+                           "within the padded input, " + text(op, padded));
+  const Sides y = outputs_of(g, x, w);
+  RIDGE_TRY(check_count(op, "x", x));
+  RIDGE_TRY(check_count(op, "w", w));
+  RIDGE_TRY(check_count(op, "y", {x.shape[0], w.shape[0], y.h, y.w, y.d}));
+  return check_count(op, "groups", {x.shape[0], g.groups, y.h, y.w, y.d});  // without channels they may be any number
 }
 
 // A problem with x and w in canonical order, or an error.
 Result<ConvProblem> image_and_filters(const ConvGeometry& g, const Layout& x, const Layout& w) {
-  const int axes = x.rank == 3 ? 1 : 2;
+  const int axes = x.rank == 3 ? 1 : x.rank == 5 ? 3 : 2;
   const std::string_view op = name_of(axes, false);
   RIDGE_TRY(check_axes(op, g, axes, x, w, "kc"));
   ConvProblem p{.geometry = g, .axes = axes};
@@ -47,10 +48,7 @@ Result<ConvProblem> image_and_filters(const ConvGeometry& g, const Layout& x, co
 }
 
 std::vector<std::int64_t> output_shape(const ConvProblem& p) {
-  const ConvGeometry& g = p.geometry;
-  return stored(g.layout, p.axes, p.x.shape[0], p.w.shape[0],
-                outputs_of(p.x.shape[2], g.pad.top, g.pad.bottom, p.w.shape[2], g.stride.h, g.dilation.h),
-                outputs_of(p.x.shape[3], g.pad.left, g.pad.right, p.w.shape[3], g.stride.w, g.dilation.w));
+  return stored(p.geometry.layout, p.axes, p.x.shape[0], p.w.shape[0], outputs_of(p.geometry, p.x, p.w));
 }
 
 }  // namespace
@@ -78,8 +76,8 @@ Result<ConvProblem> ConvProblem::contiguous(DType dtype, const ConvGeometry& g, 
                                             std::int64_t h, std::int64_t w, std::int64_t k, std::int64_t r,
                                             std::int64_t s, bool backward) {
   if (g.groups < 1) return Status::invalid("conv2d", "groups", std::to_string(g.groups), "at least 1");
-  auto p = image_and_filters(g, Layout::contiguous(stored(g.layout, 2, n, c, h, w)),
-                             Layout::contiguous(stored(g.layout, 2, k, c / g.groups, r, s)));
+  auto p = image_and_filters(g, Layout::contiguous(stored(g.layout, 2, n, c, {h, w})),
+                             Layout::contiguous(stored(g.layout, 2, k, c / g.groups, {r, s})));
   if (!p) return p;
   p->dtype = dtype;
   p->backward = backward;
@@ -136,23 +134,23 @@ Result<ConvProblem> ConvProblem::of_gradient(const ConvGradientTensors& t, const
 std::string ConvProblem::text() const {
   const ConvGeometry& g = geometry;
   const auto shape = [&](const Layout& t) {
-    return axes == 1 ? Layout::contiguous(std::array{t.shape[0], t.shape[1], t.shape[3]}).text()
-                     : Layout::contiguous(std::span(t.shape.data(), 4)).text();
-  };
-  const auto pair = [&](std::int64_t a, std::int64_t b) {
-    return axes == 1 ? std::to_string(b) : conv_detail::text(a, b);
+    return Layout::contiguous(stored(ConvLayout::nchw, axes, t.shape[0], t.shape[1], sides_of(t))).text();
   };
   std::string s = std::string(name(dtype)) + " " + (transposed ? shape(y) + " to " + shape(x) : shape(x));
-  if (g.layout == ConvLayout::nhwc) s += axes == 1 ? " nwc" : " nhwc";
+  if (g.layout == ConvLayout::nhwc) s += axes == 1 ? " nwc" : axes == 2 ? " nhwc" : " ndhwc";
   s += ", ";
   if (!transposed) s += std::to_string(w.shape[0]) + " ";
-  s += "filters " + pair(w.shape[2], w.shape[3]);
-  if (g.stride != ConvPair{}) s += ", stride " + pair(g.stride.h, g.stride.w);
-  if (g.dilation != ConvPair{}) s += ", dilation " + pair(g.dilation.h, g.dilation.w);
-  if (g.pad != ConvPad{} && axes == 1) s += ", pad " + std::to_string(g.pad.left) + "," + std::to_string(g.pad.right);
-  else if (g.pad != ConvPad{})
-    s += ", pad " + std::to_string(g.pad.top) + "," + std::to_string(g.pad.left) + "," + std::to_string(g.pad.bottom) +
-         "," + std::to_string(g.pad.right);
+  s += "filters " + conv_detail::text(axes, sides_of(w));
+  const Sides stride{g.stride.h, g.stride.w, g.depth.stride}, dilation{g.dilation.h, g.dilation.w, g.depth.dilation};
+  if (stride != Sides{1, 1}) s += ", stride " + conv_detail::text(axes, stride);
+  if (dilation != Sides{1, 1}) s += ", dilation " + conv_detail::text(axes, dilation);
+  if (g.pad != ConvPad{} || g.depth.front + g.depth.back > 0) {
+    const std::int64_t before[] = {g.depth.front, g.pad.top, g.pad.left};
+    const std::int64_t after[] = {g.depth.back, g.pad.bottom, g.pad.right};
+    const char* comma = ", pad ";
+    for (const auto* side : {before, after})
+      for (int axis = 3 - axes; axis < 3; ++axis, comma = ",") s += comma + std::to_string(side[axis]);
+  }
   if (g.groups != 1) s += ", " + std::to_string(g.groups) + " groups";
   if (bias) s += ", bias";
   if (epilogue.activation != Activation::none) s += ", " + std::string(name(epilogue.activation));

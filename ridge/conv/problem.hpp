@@ -34,15 +34,47 @@ Status check_transposed(const ConvProblem&);
 inline bool has_dx(const ConvProblem& p) { return p.dx && p.dx->count() > 0; }
 inline bool has_dw(const ConvProblem& p) { return p.dw && p.dw->count() > 0; }
 
+// A volume's slices, or its filters'; an image is one.
+constexpr std::int64_t depth_of(const Layout& t) { return t.rank == 5 ? t.shape[4] : 1; }
+constexpr bool is_volume(const ConvProblem& p) { return p.axes == 3; }
+
+// Whether the slices of volumes follow each other like rows, or else like images.
+constexpr bool are_rows(const Layout& t) {
+  return depth_of(t) == 1 || t.shape[2] == 1 || t.stride[4] == t.shape[2] * t.stride[2];
+}
+constexpr bool are_images(const Layout& t) { return t.shape[0] == 1 || t.stride[0] == depth_of(t) * t.stride[4]; }
+// A volume as images, by the axes of `given`. Precondition: are_rows(given) or are_images(given).
+constexpr Layout as_images(Layout t, const Layout& given) {
+  if (t.rank == 4) return t;
+  const std::int64_t d = t.shape[4];
+  if (are_rows(given)) {
+    if (t.shape[2] == 1) t.stride[2] = t.stride[4];
+    t.shape[2] *= d;
+  } else {
+    t.stride[0] = t.stride[4];
+    t.shape[0] *= d;
+  }
+  t.rank = 4;
+  t.shape[4] = t.stride[4] = 0;
+  return t;
+}
+
 constexpr std::int64_t channels_of_group(const ConvProblem& p) { return p.w.shape[1]; }
 constexpr std::int64_t filters_of_group(const ConvProblem& p) { return p.w.shape[0] / p.geometry.groups; }
-constexpr std::int64_t taps_of(const ConvProblem& p) { return p.w.shape[2] * p.w.shape[3]; }
-constexpr std::int64_t pixels_of(const ConvProblem& p) { return p.y.shape[0] * p.y.shape[2] * p.y.shape[3]; }
+constexpr std::int64_t taps_of(const ConvProblem& p) { return p.w.shape[2] * p.w.shape[3] * depth_of(p.w); }
+constexpr std::int64_t pixels_of(const Layout& t) { return t.shape[0] * t.shape[2] * t.shape[3] * depth_of(t); }
+constexpr std::int64_t pixels_of(const ConvProblem& p) { return pixels_of(p.y); }
 constexpr std::int64_t terms_of(const ConvProblem& p) { return channels_of_group(p) * taps_of(p); }  // k of an output
 // k of an element of dx, of the largest phase of the stride.
 constexpr std::int64_t terms_of_input(const ConvProblem& p) {
   const ConvPair stride = p.geometry.stride;
-  return filters_of_group(p) * ceil_div(p.w.shape[2], stride.h) * ceil_div(p.w.shape[3], stride.w);
+  return filters_of_group(p) * ceil_div(p.w.shape[2], stride.h) * ceil_div(p.w.shape[3], stride.w) *
+         ceil_div(depth_of(p.w), p.geometry.depth.stride);
+}
+// Phases of the strides (geometry.hpp). In double: they may be any number.
+constexpr double phases_of(const ConvProblem& p) {
+  const ConvGeometry& g = p.geometry;
+  return static_cast<double>(g.stride.h * g.stride.w) * static_cast<double>(g.depth.stride);
 }
 constexpr bool channels_last(const ConvProblem& p) { return p.geometry.layout == ConvLayout::nhwc; }
 
@@ -53,6 +85,10 @@ constexpr Axis axis_h(const ConvProblem& p) {
 constexpr Axis axis_w(const ConvProblem& p) {
   const ConvGeometry& g = p.geometry;
   return {p.x.shape[3], p.y.shape[3], p.w.shape[3], g.stride.w, g.pad.left, g.dilation.w};
+}
+constexpr Axis axis_d(const ConvProblem& p) {  // of an image: one slice and one tap
+  const ConvDepth& d = p.geometry.depth;
+  return {depth_of(p.x), depth_of(p.y), depth_of(p.w), d.stride, d.front, d.dilation};
 }
 
 // Tiles of a product of so many filters and pixels; in the filter gradient, filters and taps.
@@ -73,8 +109,10 @@ inline double reach(const Layout& t, const ConvProblem& p) {
   };
   const auto beyond = [](std::int64_t taps, std::int64_t dilation, std::int64_t before, std::int64_t after,
                          std::int64_t stride) { return (taps - 1) * dilation + std::max(before, after) + stride; };
+  const double depth =
+      is_volume(p) ? along(4, beyond(depth_of(p.w), g.depth.dilation, g.depth.front, g.depth.back, g.depth.stride)) : 0;
   return along(0, 0) + along(1, 0) + along(2, beyond(p.w.shape[2], g.dilation.h, g.pad.top, g.pad.bottom, g.stride.h)) +
-         along(3, beyond(p.w.shape[3], g.dilation.w, g.pad.left, g.pad.right, g.stride.w));
+         along(3, beyond(p.w.shape[3], g.dilation.w, g.pad.left, g.pad.right, g.stride.w)) + depth;
 }
 inline double reach_in_image(const Layout& t, const ConvProblem& p) {
   return reach(t, p) - real(t.shape[0] - 1) * std::fabs(real(t.stride[0]));
@@ -94,10 +132,8 @@ inline std::string refuse_large_planes(const ConvProblem& p) {
 
 // For kernels that launch once for each phase of the stride (geometry.hpp).
 inline std::string refuse_phases(const ConvProblem& p) {
-  constexpr std::int64_t most = 64;
-  return has_dx(p) && p.geometry.stride.h * p.geometry.stride.w > most
-             ? "the gradient of x takes more than 64 launches with these strides"
-             : "";
+  constexpr double most = 64;
+  return has_dx(p) && phases_of(p) > most ? "the gradient of x takes more than 64 launches with these strides" : "";
 }
 
 // ---- models

@@ -45,8 +45,9 @@ inline std::optional<Pixels> pixels_as_rows(const ConvProblem& p) {
   std::vector<Layout> merged;
   for (const Image& image : images) {
     const Layout& t = *image.given;
-    merged.push_back(
-        {.rank = 3, .shape = {t.shape[0], t.shape[2], t.shape[3]}, .stride = {t.stride[0], t.stride[2], t.stride[3]}});
+    merged.push_back({.rank = 4,
+                      .shape = {t.shape[0], depth_of(t), t.shape[2], t.shape[3]},
+                      .stride = {t.stride[0], t.stride[4], t.stride[2], t.stride[3]}});
   }
   collapse(merged);
   const int axes = merged[0].rank;
@@ -144,7 +145,8 @@ inline std::string refuse_taps(const ConvProblem& p) {
   const ConvGeometry& g = p.geometry;
   if (g.groups != 1) return one_group;
   if (taps_of(p) != 1) return "it is for filters of one tap";
-  if (g.stride != ConvPair{} || g.pad != ConvPad{}) return "it is for stride 1 without padding";
+  if (g.stride != ConvPair{} || g.pad != ConvPad{} || g.depth.stride != 1 || g.depth.front + g.depth.back > 0)
+    return "it is for stride 1 without padding";
   return {};
 }
 

@@ -9,7 +9,7 @@
 namespace ridge::conv_detail {
 
 struct Request {
-  std::string_view op;  // conv1d, conv2d, conv_transpose1d or conv_transpose2d
+  std::string_view op;  // conv1d, conv2d, conv3d, conv_transpose1d or conv_transpose2d
   int axes = 2;         // of an image
   bool transposed = false;
   ConvGeometry geometry = {};
@@ -30,22 +30,25 @@ struct Request {
 // Reads a request's options, key by key. stride= dilation= output_pad= (n or h,w)  pad= (n or h,w or
 // top,left,bottom,right)  groups=  layout=nchw|nhwc  epilogue=bias+ACTIVATION+residual, in the order in which they are
 // applied  math=exact|tf32  backward=0|1. Of signals: stride= dilation= output_pad= n  pad= (n or left,right)
-// layout=ncw|nwc.
+// layout=ncw|nwc. Of volumes: stride= dilation= (n or d,h,w)  pad= (n, d,h,w or front,top,left,back,bottom,right)
+// layout=ncdhw|ndhwc.
 class RequestReader {
  public:
   RequestReader(std::string_view op, const Options& options) : options_(options), r_{.op = op} {
-    r_.axes = op.ends_with("1d") ? 1 : 2;
+    r_.axes = op.ends_with("1d") ? 1 : op.ends_with("2d") ? 2 : 3;
     r_.transposed = op.starts_with("conv_transpose");
   }
   Result<Request> read() {
-    RIDGE_TRY(read_pair("stride", r_.geometry.stride));
-    RIDGE_TRY(read_pair("dilation", r_.geometry.dilation));
-    RIDGE_TRY(read_pair("output_pad", r_.output_pad));
+    std::int64_t no_depth = 0;
+    RIDGE_TRY(read_sides("stride", r_.geometry.stride, r_.geometry.depth.stride));
+    RIDGE_TRY(read_sides("dilation", r_.geometry.dilation, r_.geometry.depth.dilation));
+    RIDGE_TRY(read_sides("output_pad", r_.output_pad, no_depth));
     RIDGE_TRY(read_pad());
     auto groups = options_.integer(r_.op, "groups", 1);
     if (!groups) return groups.error();
     r_.geometry.groups = *groups;
-    const std::string_view inner = r_.axes == 1 ? "ncw" : "nchw", last = r_.axes == 1 ? "nwc" : "nhwc";
+    const std::string_view inner = r_.axes == 1 ? "ncw" : r_.axes == 2 ? "nchw" : "ncdhw";
+    const std::string_view last = r_.axes == 1 ? "nwc" : r_.axes == 2 ? "nhwc" : "ndhwc";
     const std::string_view layout = options_.text("layout", inner);
     if (layout != inner && layout != last) return wrong("layout", std::string(inner) + " or " + std::string(last));
     r_.geometry.layout = layout == last ? ConvLayout::nhwc : ConvLayout::nchw;
@@ -65,15 +68,19 @@ class RequestReader {
   Status wrong(std::string_view key, std::string allowed) const {
     return Status::invalid(r_.op, std::string(key), "'" + std::string(options_.text(key)) + "'", std::move(allowed));
   }
-  // A number for each axis of an image, or one for all. Leaves `to` as it is without the option; along an h that a
-  // signal does not have too.
-  Status read_pair(std::string_view key, ConvPair& to) const {
+  // A number for each axis of an image, or one for all. Leaves `to` and `depth` as they are without the option; along
+  // axes that an image does not have too.
+  Status read_sides(std::string_view key, ConvPair& to, std::int64_t& depth) const {
     if (!options_.has(key)) return {};
     const auto n = whole_numbers(options_.text(key));
-    const auto most = static_cast<std::size_t>(r_.axes);
-    if (!n || n->size() > most) return wrong(key, r_.axes == 1 ? "a whole number" : "a whole number, or two as H,W");
+    const auto all = static_cast<std::size_t>(r_.axes);
+    if (!n || (n->size() != 1 && n->size() != all))
+      return wrong(key, r_.axes == 1   ? "a whole number"
+                        : r_.axes == 2 ? "a whole number, or two as H,W"
+                                       : "a whole number, or three as D,H,W");
     to.w = n->back();
-    if (r_.axes > 1) to.h = n->front();
+    if (r_.axes > 1) to.h = n->size() == 1 ? n->front() : *(n->end() - 2);
+    if (r_.axes > 2) depth = n->front();
     return {};
   }
   Status read_pad() {
@@ -84,6 +91,15 @@ class RequestReader {
       if (!n || n->size() > 2) return wrong("pad", "a whole number, or two as LEFT,RIGHT");
       pad.left = n->front();
       pad.right = n->back();
+      return {};
+    }
+    if (r_.axes == 3) {
+      if (!n || (n->size() != 1 && n->size() != 3 && n->size() != 6))
+        return wrong("pad", "a whole number, three as D,H,W, or six as FRONT,TOP,LEFT,BACK,BOTTOM,RIGHT");
+      const auto side = [&](std::size_t i) { return (*n)[n->size() == 1 ? 0 : i % n->size()]; };
+      pad = {side(1), side(2), side(4), side(5)};
+      r_.geometry.depth.front = side(0);
+      r_.geometry.depth.back = side(3);
       return {};
     }
     if (!n || n->size() == 3 || n->size() > 4)

@@ -190,9 +190,10 @@ template <class Policy, class T> [[nodiscard]] static Status launch(const Argume
   const Layout& dw = *p.dw;
   const Taps order = taps_of<true>(h, w, p.x, dw, channels, dw.stride[1]);
   constexpr int threads = Policy::config.threads;
-  return simt::launch(launch_config(args, threads, ceil_div(p.w.count(), threads)), conv_add_parts<Policy, T, true>,
-                      static_cast<const float*>(partial), static_cast<T*>(args.dw), static_cast<int>(at.grid.x),
-                      p.w.shape[0], whole(taps * channels), order, dw.stride[0]);
+  return simt::launch(launch_config(args, threads, ceil_div(p.w.count(), threads)),
+                      conv_add_parts<Policy, T, true, false>, static_cast<const float*>(partial),
+                      static_cast<T*>(args.dw), static_cast<int>(at.grid.x), p.w.shape[0], whole(taps * channels),
+                      order, dw.stride[0]);
 }
 
 }  // namespace few_gradient

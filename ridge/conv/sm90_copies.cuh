@@ -158,7 +158,7 @@ template <class T>
   int count = 0;
   // The filters come first: they are few, and leave no tail then.
   if (g.copies_filters) {
-    Layout filters = p.w;
+    Layout filters = as_images(p.w, p.w);
     if (g.filters_across) {  // taps, with channels as pixels of `filters` contiguous elements
       constexpr int axes[] = {2, 0, 3, 1};
       for (int i = 0; i < 4; ++i) filters.shape[i] = p.w.shape[axes[i]], filters.stride[i] = p.w.stride[axes[i]];

@@ -34,4 +34,13 @@ template <class T> [[nodiscard]] static Status launch_wgmma_table(const Argument
   });
 }
 
+// Volumes: in files of their own, since these are kernels of their own.
+template <class T> [[nodiscard]] static Status launch_volume_table(const Arguments& args) {
+  return visit_row<variant_count>(args.plan.variant, [&]<int I>() {
+    constexpr Config c = variants[I].config;
+    if constexpr (c.algorithm == Algorithm::wgmma && wgmma::takes_volumes(c)) return wgmma::launch_volumes<I, T>(args);
+    else return no_kernel();
+  });
+}
+
 }  // namespace ridge::conv_detail

@@ -179,8 +179,8 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
         std::int64_t to[P];
         RIDGE_UNROLL_ON_GPU
         for (int i = 0; i < P; ++i) {
-          int n, h, w;
-          output.pixels.coordinates(static_cast<unsigned>(pixel + i * fma_pixel_lanes), n, h, w);
+          int n, h, w, d;
+          output.pixels.coordinates(static_cast<unsigned>(pixel + i * fma_pixel_lanes), n, h, w, d);
           to[i] = n * output.y_strides[0] + h * output.y_strides[2] + w * output.y_strides[3];
         }
         RIDGE_UNROLL_ON_GPU

@@ -13,30 +13,37 @@
 namespace ridge::conv_detail {
 
 // A: a step is 64 pixels of dy. B: x where a tap meets the same pixels, 64 channels at a time, tap after tap.
-struct FilterGradientLoader {
+template <bool Volume> struct FilterGradientLoader {
   tile::sm90::TensorMap dy, image;
   Divider columns, rows;                               // of a plane of y
   Divider groups, across;                              // groups of 64 channels of a tap; taps of a row
   int taps, channels, part;                            // part: pixels of a part of the sum
   int step_h, step_w, first_h, first_w, tap_h, tap_w;  // Walk
+  LoaderDepth<Volume> depth;
+  Divider down;  // rows of a slice of taps
 
   static constexpr int of_tile = filter_gradient_tile().bn / gradient_group;
   struct Place {
     int filter, pixel;
     // For each group: its first channel, past the last where dw has no such column; and its tap's offsets.
     int channel[of_tile], tap_w[of_tile], tap_h[of_tile];
+    int tap_d[Volume ? of_tile : 1];
   };
   __device__ __forceinline__ void prefetch() const {
     tile::sm90::prefetch(&dy);
     tile::sm90::prefetch(&image);
   }
   __device__ __forceinline__ Place at(const gemm_kernels::WgmmaTile& tile) const {
-    Place to{.filter = tile.row, .pixel = tile.batch * part, .channel = {}, .tap_w = {}, .tap_h = {}};
+    Place to{.filter = tile.row, .pixel = tile.batch * part, .channel = {}, .tap_w = {}, .tap_h = {}, .tap_d = {}};
 #pragma unroll
     for (int g = 0; g < of_tile; ++g) {
       unsigned group = static_cast<unsigned>(tile.col / gradient_group + g), b = groups.divide(group);
       const bool there = b < static_cast<unsigned>(taps);
-      const unsigned a = across.divide(b);
+      unsigned a = across.divide(b);
+      if constexpr (Volume) {
+        const unsigned e = down.divide(a);
+        to.tap_d[g] = there ? static_cast<int>(e) * depth.tap : 0;
+      }
       to.channel[g] = there ? static_cast<int>(group) * gradient_group : channels;
       to.tap_w[g] = there ? static_cast<int>(b) * tap_w : 0;
       to.tap_h[g] = there ? static_cast<int>(a) * tap_h : 0;
@@ -54,12 +61,17 @@ struct FilterGradientLoader {
     for (int f = 0; f < K::c.bm; f += gradient_group)
       sm90::load(&dy, to_a + sm90::outer_offset(f), full, at.filter + f, at.pixel, 0);
     unsigned j = static_cast<unsigned>(at.pixel), i = columns.divide(j);
-    const int n = static_cast<int>(rows.divide(i));
+    unsigned l = rows.divide(i), n = l;
+    if constexpr (Volume) n = depth.slices.divide(l);
     const int h = static_cast<int>(i) * step_h + first_h, w = static_cast<int>(j) * step_w + first_w;
 #pragma unroll
-    for (int g = 0; g < of_tile; ++g)
-      sm90::load_image(&image, to_b + sm90::outer_offset(g * gradient_group), full, at.channel[g], w, h, n, at.tap_w[g],
-                       at.tap_h[g]);
+    for (int g = 0; g < of_tile; ++g) {
+      unsigned char* const to = to_b + sm90::outer_offset(g * gradient_group);
+      if constexpr (Volume)
+        sm90::load_volume(&image, to, full, at.channel[g], w, h, static_cast<int>(l) * depth.step + depth.first,
+                          static_cast<int>(n), at.tap_w[g], at.tap_h[g], at.tap_d[g]);
+      else sm90::load_image(&image, to, full, at.channel[g], w, h, static_cast<int>(n), at.tap_w[g], at.tap_h[g]);
+    }
     at.pixel += gradient_group;
   }
 };
@@ -266,7 +278,7 @@ template <class Policy, class T> [[nodiscard]] static Status launch_input_gradie
 }
 
 // dw; its parts pass through the workspace.
-template <class T> [[nodiscard]] static Status launch_filter_gradient(const Arguments& args) {
+template <class T, bool Volume = false> [[nodiscard]] static Status launch_filter_gradient(const Arguments& args) {
   using Policy = FilterGradientPolicy;
   namespace gemm = gemm_kernels;
   namespace sm90 = tile::sm90;
@@ -278,35 +290,36 @@ template <class T> [[nodiscard]] static Status launch_filter_gradient(const Argu
   if (!gather_in_place(g, p))
     return Status::error(Code::unsupported,
                          "conv2d: this variant does not take such strides of x");  // refused by fits()
-  ImageLoader walk;
+  ImageLoaderIn<Volume> walk;
   RIDGE_TRY(make_loader(walk, p, g, args.x, nullptr, p.dtype, gradient_group, 1, K::c.line));
-  FilterGradientLoader loader{.dy = {},
-                              .image = walk.image,
-                              .columns = walk.columns,
-                              .rows = walk.rows,
-                              .groups = Divider(ceil_div(channels, gradient_group)),
-                              .across = Divider(p.w.shape[3]),
-                              .taps = whole(taps),
-                              .channels = whole(channels),
-                              .part = whole(steps * gradient_group),
-                              .step_h = walk.step_h,
-                              .step_w = walk.step_w,
-                              .first_h = walk.first_h,
-                              .first_w = walk.first_w,
-                              .tap_h = walk.tap_h,
-                              .tap_w = walk.tap_w};
+  FilterGradientLoader<Volume> loader{.dy = {},
+                                      .image = walk.image,
+                                      .columns = walk.columns,
+                                      .rows = walk.rows,
+                                      .groups = Divider(ceil_div(channels, gradient_group)),
+                                      .across = Divider(p.w.shape[3]),
+                                      .taps = whole(taps),
+                                      .channels = whole(channels),
+                                      .part = whole(steps * gradient_group),
+                                      .step_h = walk.step_h,
+                                      .step_w = walk.step_w,
+                                      .first_h = walk.first_h,
+                                      .first_w = walk.first_w,
+                                      .tap_h = walk.tap_h,
+                                      .tap_w = walk.tap_w,
+                                      .depth = walk.depth,
+                                      .down = Divider(p.w.shape[2])};
   RIDGE_TRY(sm90::make_tensor_map(&loader.dy, args.dy, p.dtype, {filters, pixels, 1, pixel_pitch(p.y), 0}, K::c.bk));
   float* partial = reinterpret_cast<float*>(static_cast<char*>(args.workspace) + transposed_filter_bytes(p));
   const FilterGradientPartial output{partial, loader.groups, filters, taps, whole(channels)};
   RIDGE_TRY((gemm::launch_wgmma<Policy, T, gemm::Major::outer, gemm::Major::outer>(
       loader, gemm::WgmmaOutput{}, {filters, filter_gradient_columns(p), 0, parts}, whole(steps),
       gemm::ColumnEpilogue{}, output, args.plan.device.sms, args.stream)));
-  const AxisMap h = axis_h(p).forward(), w = axis_w(p).forward();
   const Layout& dw = *p.dw;
-  const Taps order = taps_of<true>(h, w, p.x, dw, channels, dw.stride[1]);
+  const TapsIn<Volume> order = taps_in<true, Volume>(forward_maps(p), p.x, dw, channels, dw.stride[1]);
   constexpr int threads = AddPartsPolicy::config.threads;
   return simt::launch(launch_config(args, threads, ceil_div(filters * taps * channels, threads)),
-                      conv_add_parts<AddPartsPolicy, T, true>, static_cast<const float*>(partial),
+                      conv_add_parts<AddPartsPolicy, T, true, Volume>, static_cast<const float*>(partial),
                       static_cast<T*>(args.dw), whole(parts), filters, whole(taps * channels), order, dw.stride[0]);
 }
 

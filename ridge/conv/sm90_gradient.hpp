@@ -133,14 +133,15 @@ inline std::string refuse_gradients(const ConvProblem& p, const DeviceInfo& devi
   if (std::string why = refuse_phases(p); !why.empty()) return why;
   const Layout& w = p.w;
   Gathering g;
-  if (has_dw(p) && (!gather_in_place(g, p) || !is_walkable(g.h) || !is_walkable(g.w)))
+  if (is_volume(p) && has_dx(p)) return "it has no gradient of x for volumes";
+  if (has_dw(p) && (!gather_in_place(g, p) || !is_walkable(g)))
     return "its gradients are for x with channels innermost, whose pixels start on 16 bytes, and for less padding";
   if (!is_matrix(p, p.y)) return "its gradients are for dy with filters innermost, whose pixels start on 16 bytes";
   if (has_dx(p) && w.shape[2] > 1 && w.shape[3] > 1 && w.stride[2] != w.shape[3] * w.stride[3])
     return "its gradients are for filters whose taps are evenly spaced";
   if (pixels_of(p) + 64 * 64 * gradient_group >= max_grid) return "it counts pixels to 2^31";
-  if (real(p.x.shape[0]) * real(p.x.shape[2]) * real(p.x.shape[3]) >= int_range / 2 || reach(p.y, p) >= int_range ||
-      (p.dx && reach(*p.dx, p) >= int_range) || (p.dw && p.dw->span() >= max_grid))
+  if (real(p.x.shape[0]) * real(p.x.shape[2]) * real(p.x.shape[3]) * real(depth_of(p.x)) >= int_range / 2 ||
+      reach(p.y, p) >= int_range || (p.dx && reach(*p.dx, p) >= int_range) || (p.dw && p.dw->span() >= max_grid))
     return "offsets of 2^31 or more";
   const Axis h = axis_h(p), v = axis_w(p);
   for (std::int64_t i = 0; has_dx(p) && i < h.stride; ++i)

@@ -10,6 +10,8 @@
 // Patches, windows that follow each other down the image without a gap, are read in place in this way, whatever their
 // stride: the window rows of all images are one axis, and the rows of a window, its taps, are another, in place of the
 // image axis. A 16x16 patch of 3 channels is 16 taps of 48 channels.
+//
+// Volumes are read in place alone, by an axis more.
 #pragma once
 #include <ridge/conv/problem.hpp>
 #include <ridge/tile/sm90/image_map.hpp>
@@ -44,7 +46,8 @@ struct Gathering {
   bool patches = false;     // the window rows of all images are h, and `images` are the rows of a window
   int element_bytes = 2;
   std::int64_t channels = 0;
-  Walk h = {}, w = {};
+  Walk h = {}, w = {}, d = {};  // d: of volumes
+  bool volume = false;
   std::int64_t images = 0, image_pitch = 0;      // elements from image to image
   std::int64_t filter_pitch = 0, tap_pitch = 0;  // of the filters as they are read; across: from channel to channel
   CopyShape image = {}, filters = {};            // of the copies
@@ -53,8 +56,9 @@ struct Gathering {
   std::int64_t filter_taps = 0;  // taps of the filters as they are read; 0: the walked taps
   bool is_empty = false;         // there is no tap: one tap of zeros is read
 
+  constexpr std::int64_t taps() const { return h.taps * w.taps * d.taps; }
   // Steps along k of `step` channels each; one if there is no tap.
-  constexpr std::int64_t steps(int step) const { return is_empty ? 1 : h.taps * w.taps * ceil_div(channels, step); }
+  constexpr std::int64_t steps(int step) const { return is_empty ? 1 : taps() * ceil_div(channels, step); }
   constexpr std::int64_t filters_at() const {  // bytes from the workspace's start
     return copies_image ? ceil_div(image.elements() * element_bytes, 128) * 128 : 0;
   }
@@ -72,26 +76,38 @@ constexpr bool is_regular(std::int64_t size, std::int64_t stride, DType dtype) {
   return size <= 1 || (stride > 0 && stride % vector_elements(dtype) == 0);
 }
 
-// For [n, h, w, channels] as a matrix of pixels with vector-aligned rows: elements from pixel to pixel, and whether it
-// is such a matrix.
+// For [n, h, w, channels], or [n, d, h, w, channels], as a matrix of pixels with vector-aligned rows: elements from
+// pixel to pixel, and whether it is such a matrix.
 constexpr std::int64_t pixel_pitch(const Layout& y) {
-  return y.shape[3] > 1 ? y.stride[3] : y.shape[2] > 1 ? y.stride[2] : y.stride[0];
+  for (const int axis : {3, 2})
+    if (y.shape[axis] > 1) return y.stride[axis];
+  return y.stride[depth_of(y) > 1 ? 4 : 0];
 }
 constexpr bool is_matrix(const ConvProblem& p, const Layout& y) {
   const std::int64_t pitch = pixel_pitch(y);
   const auto follows = [&](int axis, std::int64_t wanted) { return y.shape[axis] <= 1 || y.stride[axis] == wanted; };
   return p.alignment >= 16 && y.stride[1] == 1 && y.shape[1] % vector_elements(p.dtype) == 0 &&
-         is_regular(y.shape[0] * y.shape[2] * y.shape[3], pitch, p.dtype) && follows(2, y.shape[3] * pitch) &&
-         follows(0, y.shape[2] * y.shape[3] * pitch);
+         is_regular(pixels_of(y), pitch, p.dtype) && follows(2, y.shape[3] * pitch) &&
+         follows(4, y.shape[2] * y.shape[3] * pitch) && follows(0, depth_of(y) * y.shape[2] * y.shape[3] * pitch);
 }
 
 // Whether filters can be read in place, as [k, taps, channels].
 constexpr bool are_filters_regular(const ConvProblem& p) {
   const Layout& w = p.w;
   const bool one_pitch = w.shape[2] == 1 || w.shape[3] == 1 || w.stride[2] == w.shape[3] * w.stride[3];
+  if (depth_of(w) > 1 && w.shape[2] * w.shape[3] > 1 &&
+      w.stride[4] != w.shape[2] * w.shape[3] * (w.shape[3] > 1 ? w.stride[3] : w.stride[2]))
+    return false;
   return p.alignment >= 16 && (w.shape[1] == 1 || w.stride[1] == 1) && one_pitch &&
-         is_regular(w.shape[0], w.stride[0], p.dtype) && is_regular(w.shape[2], w.stride[2], p.dtype) &&
-         is_regular(w.shape[3], w.stride[3], p.dtype);
+         is_regular(depth_of(w), w.stride[4], p.dtype) && is_regular(w.shape[0], w.stride[0], p.dtype) &&
+         is_regular(w.shape[2], w.stride[2], p.dtype) && is_regular(w.shape[3], w.stride[3], p.dtype);
+}
+
+// Elements from tap to tap of filters that are read in place.
+constexpr std::int64_t tap_pitch_of(const Layout& w) {
+  for (const int axis : {3, 2})
+    if (w.shape[axis] > 1) return w.stride[axis];
+  return w.stride[depth_of(w) > 1 ? 4 : 2];
 }
 
 // Filters with `channels` channels for each tap; across: transposed, so that the filters of a channel are contiguous,
@@ -109,12 +125,12 @@ constexpr void set_filters(Gathering& g, const ConvProblem& p, std::int64_t chan
     return;
   }
   g.copies_filters = channels != w.shape[1] || g.windows || !are_filters_regular(p);
-  g.filters = {.n = w.shape[0], .rows = w.shape[2], .columns = w.shape[3], .channels = channels};
+  g.filters = {.n = w.shape[0], .rows = depth_of(w) * w.shape[2], .columns = w.shape[3], .channels = channels};
   g.filters.row_pitch = to_vectors(w.shape[3] * channels, p.dtype);
   g.tap_pitch = g.windows ? g.filters.row_pitch : channels;
   g.filter_pitch = g.filters.rows * g.filters.row_pitch;
   if (g.copies_filters) return;
-  g.tap_pitch = w.shape[3] > 1 ? w.stride[3] : w.stride[2];
+  g.tap_pitch = tap_pitch_of(w);
   g.filter_pitch = w.stride[0];
 }
 
@@ -135,11 +151,13 @@ constexpr bool gather_in_place(Gathering& g, const ConvProblem& p, bool across =
   if (p.alignment < 16 || x.count() == 0 || x.shape[1] % vector_elements(p.dtype) != 0 ||
       (x.shape[1] > 1 && x.stride[1] != 1))
     return false;
-  for (const int axis : {0, 2, 3})
+  for (const int axis : {0, 2, 3, 4})
     if (!is_regular(x.shape[axis], x.stride[axis], p.dtype)) return false;
   g = {.channels = x.shape[1],
        .h = walk_of(axis_h(p), p.geometry.pad.bottom, x.stride[2]),
        .w = walk_of(axis_w(p), p.geometry.pad.right, x.stride[3]),
+       .d = walk_of(axis_d(p), p.geometry.depth.back, x.stride[4]),
+       .volume = is_volume(p),
        .images = x.shape[0],
        .image_pitch = x.stride[0]};
   set_filters(g, p, g.channels, across);
@@ -157,8 +175,8 @@ constexpr bool are_patches(const ConvProblem& p) {
   const Axis h = axis_h(p), w = axis_w(p);
   const ConvPad& pad = p.geometry.pad;
   const std::int64_t channels = x.shape[1], pitch = patches_pitch(p);
-  if (p.alignment < 16 || x.count() == 0 || pad.top + pad.left + pad.bottom + pad.right > 0 || h.stride != h.taps ||
-      h.dilation != 1 || w.dilation != 1)
+  if (is_volume(p) || p.alignment < 16 || x.count() == 0 || pad.top + pad.left + pad.bottom + pad.right > 0 ||
+      h.stride != h.taps || h.dilation != 1 || w.dilation != 1)
     return false;
   // A window's row is contiguous, and all images' window rows have one pitch.
   if ((channels > 1 && x.stride[1] != 1) || (x.shape[3] > 1 && x.stride[3] != channels) ||
@@ -235,26 +253,30 @@ constexpr bool gather_copy(Gathering& g, const ConvProblem& p, bool windows, boo
   return true;
 }
 
-// Whether TMA's im2col mode can walk it.
-constexpr bool is_walkable(const Walk& walk) {
+// Whether TMA's im2col mode can walk an axis, of images or of volumes.
+constexpr bool is_walkable(const Walk& walk, bool volume = false) {
   namespace sm90 = tile::sm90;
-  return walk.step <= sm90::most_image_step && walk.first >= sm90::least_image_corner &&
-         walk.beyond >= sm90::least_image_corner && walk.beyond <= sm90::most_image_corner &&
-         (walk.taps - 1) * walk.tap <= sm90::most_image_tap;
+  const int least = volume ? sm90::least_volume_corner : sm90::least_image_corner;
+  const int most = volume ? sm90::most_volume_corner : sm90::most_image_corner;
+  return walk.step <= sm90::most_image_step && walk.first >= least && walk.beyond >= least && walk.beyond <= most &&
+         (walk.taps - 1) * walk.tap <= (volume ? sm90::most_volume_tap : sm90::most_image_tap);
+}
+constexpr bool is_walkable(const Gathering& g) {
+  return is_walkable(g.h, g.volume) && is_walkable(g.w, g.volume) && is_walkable(g.d, g.volume);
 }
 
 // The gathering that takes the least time for its products and for the bytes copied before them.
 //   products_of_byte   multiply-adds in the time of one byte of memory traffic, roughly, at the rates that both reach
 //   copy_start         bytes in the time of another kernel's launch
-// Preconditions: there are outputs and terms; the windows are patches, or strides are at most most_image_step and no
-// tap is further than most_image_corner from the first, as copies require. step: channels that a row takes at a
-// time; across: how it reads filters.
+// Preconditions: there are outputs and terms; volumes can be gathered in place; images' windows are patches, or strides
+// are at most most_image_step and no tap is further than most_image_corner from the first, as copies require. step:
+// channels that a row takes at a time; across: how it reads filters.
 inline Gathering gathering_of(const ConvProblem& p, int step, bool across) {
   constexpr double products_of_byte = 100, copy_start = 8e6;
   Gathering best;
   double best_score = 0;
   const auto consider = [&](const Gathering& g) {
-    if (!is_walkable(g.h) || !is_walkable(g.w)) return;
+    if (!is_walkable(g)) return;
     const double products = static_cast<double>(pixels_of(p)) * static_cast<double>(ceil_div(p.w.shape[0], 64) * 64) *
                             static_cast<double>(g.steps(step) * step);
     const double copied = g.bytes() > 0 ? copy_start + 2 * static_cast<double>(g.bytes()) : 0;
@@ -263,6 +285,7 @@ inline Gathering gathering_of(const ConvProblem& p, int step, bool across) {
   };
   Gathering g;
   if (gather_in_place(g, p, across)) consider(g);
+  if (is_volume(p)) return best;
   if (!across && are_patches(p)) consider(gather_patches(p));
   if (gather_transposed(g, p, across)) consider(g);
   for (const bool windows : {false, true})

@@ -70,7 +70,7 @@ template <class T> T& at(T* data, const Layout& t, std::int64_t a, std::int64_t 
 // dy: null in a forward problem.
 template <class T> ConvOracle oracle_of(const ConvProblem& p, const T* x, const T* w, const T* dy = nullptr) {
   const auto reader = [](const T* data, const Layout& t) {
-    return [=](auto a, auto b, auto c, auto d) { return double{float(at(data, t, a, b, c, d))}; };
+    return [=](auto a, auto b, auto c, auto d, auto) { return double{float(at(data, t, a, b, c, d))}; };
   };
   const ConvGeometry& g = p.geometry;
   ConvOracle oracle{.n = p.x.shape[0],

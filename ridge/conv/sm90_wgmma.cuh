@@ -15,7 +15,8 @@ template <int I> struct WgmmaPolicy { static constexpr gemm_kernels::Config conf
 namespace wgmma {
 
 // Policy: of gemm's kernel.
-template <class Policy, class T> [[nodiscard]] static Status launch_forward(const Arguments& args) {
+template <class Policy, class T, bool Volume = false>
+[[nodiscard]] static Status launch_forward(const Arguments& args) {
   namespace gemm = gemm_kernels;
   using K = gemm::WgmmaKernel<Policy, T, gemm::Major::k, gemm::Major::k>;
   const ConvProblem& p = args.plan.problem;
@@ -23,12 +24,12 @@ template <class Policy, class T> [[nodiscard]] static Status launch_forward(cons
   const void *x = args.x, *w = args.w;
   RIDGE_TRY(launch_copies<T>(args, g, x, w));
 
-  ImageLoader loader;
+  ImageLoaderIn<Volume> loader;
   RIDGE_TRY(make_loader(loader, p, g, x, w, tile::sm90::operand_element(p.dtype), K::c.bm, K::box_b, K::c.line));
 
-  const AxisMap h = axis_h(p).forward(), v = axis_w(p).forward();
-  const auto output = output_of<T, true>(epilogue_of<T>(args), pixels_of(h, v, p.x, p.y), h, v, static_cast<T*>(args.y),
-                                         p.y, p.w.shape[0]);
+  const AxisMaps maps = forward_maps(p);
+  const auto output = output_of<T, true, Volume>(epilogue_of<T>(args), pixels_in<Volume>(maps, p.x, p.y), maps.h,
+                                                 maps.w, static_cast<T*>(args.y), p.y, p.w.shape[0]);
   return launch_in_slices(args, true, output, [&](const auto& to, const gemm::Shape& shape) {
     const PixelOutput out = shape.slices == 1 ? pixel_output<T>(K::c, args, args.y, p.y) : PixelOutput{};
     set_slices(loader, shape, K::c.bk);
@@ -42,6 +43,11 @@ template <int I, class T> [[nodiscard]] static Status launch(const Arguments& ar
   if constexpr (has_gradient(variants[I].config))
     if (args.plan.problem.backward) return launch_gradient<WgmmaPolicy<I>, T>(args);
   return launch_forward<WgmmaPolicy<I>, T>(args);
+}
+
+template <int I, class T> [[nodiscard]] static Status launch_volumes(const Arguments& args) {
+  if (args.plan.problem.backward) return launch_filter_gradient<T, true>(args);
+  return launch_forward<WgmmaPolicy<I>, T, true>(args);
 }
 
 }  // namespace wgmma

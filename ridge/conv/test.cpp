@@ -17,7 +17,7 @@ using conv_detail::AxisMap;
 using conv_detail::variants;
 using conv_detail::winograd_parts;
 
-const check::TestCasesOf cases{"conv2d", "conv1d", "conv_transpose2d", "conv_transpose1d"};
+const check::TestCasesOf cases{"conv2d", "conv1d", "conv3d", "conv_transpose2d", "conv_transpose1d"};
 
 std::string chosen(const Result<ConvProblem>& p, const char* variant = "") {
   if (!p) return std::string(p.error().message());

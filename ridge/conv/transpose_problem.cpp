@@ -23,15 +23,15 @@ ConvPair transposed_outputs(const ConvGeometry& g, const Layout& x, const Layout
 // x and w in canonical order. What follows may compute with these numbers: no sum or product overflows.
 Status check_transposed_numbers(std::string_view op, const ConvGeometry& g, const Layout& x, const Layout& w) {
   RIDGE_TRY(check_numbers(op, g, w));
-  RIDGE_TRY(check_sides(op, "image", x.shape[2], x.shape[3], 1));
+  RIDGE_TRY(check_sides(op, "image", sides_of(x), 1));
   if (g.groups < 1 || x.shape[1] % g.groups != 0)
     return Status::invalid(op, "groups", std::to_string(g.groups),
                            "a divisor of the " + std::to_string(x.shape[1]) + " channels of x");
   if (w.shape[0] != x.shape[1])
     return Status::invalid(op, "w.shape", "of " + std::to_string(w.shape[0]) + " input channels",
                            "of as many as x has, " + std::to_string(x.shape[1]));
-  RIDGE_TRY(check_count(op, "x", sizes_of(x)));
-  RIDGE_TRY(check_count(op, "w", sizes_of(w)));
+  RIDGE_TRY(check_count(op, "x", x));
+  RIDGE_TRY(check_count(op, "w", w));
   return check_count(op, "y", {1, w.shape[1], g.groups, 1});
 }
 
@@ -39,8 +39,8 @@ Status check_transposed_numbers(std::string_view op, const ConvGeometry& g, cons
 Status check_transposed_sizes(std::string_view op, const ConvGeometry& g, const Layout& x, const Layout& w,
                               ConvPair y) {
   if (std::min(y.h, y.w) < 1)
-    return Status::invalid(op, "pad", "so much that y is " + text(op, y.h, y.w), "less: y has a pixel at least");
-  RIDGE_TRY(check_sides(op, "y", y.h, y.w, 1));
+    return Status::invalid(op, "pad", "so much that y is " + text(op, {y.h, y.w}), "less: y has a pixel at least");
+  RIDGE_TRY(check_sides(op, "y", {y.h, y.w}, 1));
   RIDGE_TRY(check_count(op, "y", {x.shape[0], w.shape[1] * g.groups, y.h, y.w}));
   return check_count(op, "groups", {x.shape[0], g.groups, y.h, y.w});
 }
@@ -66,9 +66,9 @@ Status conv_detail::check_transposed(const ConvProblem& p) {
   RIDGE_TRY(check_transposed_sizes(op, p.geometry, p.y, p.w, given));
   const ConvPair more{given.h - least.h, given.w - least.w}, stride = p.geometry.stride;
   if (more.h < 0 || more.w < 0 || more.h >= stride.h || more.w >= stride.w)
-    return Status::invalid(op, "output_pad", text(op, more.h, more.w),
-                           "at least 0 and below the stride, " + text(op, stride.h, stride.w) + ": y is " +
-                               text(op, given.h, given.w) + ", and without it " + text(op, least.h, least.w));
+    return Status::invalid(op, "output_pad", text(op, {more.h, more.w}),
+                           "at least 0 and below the stride, " + text(op, {stride.h, stride.w}) + ": y is " +
+                               text(op, {given.h, given.w}) + ", and without it " + text(op, {least.h, least.w}));
   return {};
 }
 
@@ -78,11 +78,11 @@ Result<std::vector<std::int64_t>> conv_transpose2d_shape(const ConvGeometry& g, 
   if (!p) return p.error();
   const std::string_view op = p->op();
   if (std::min(output_pad.h, output_pad.w) < 0 || output_pad.h >= g.stride.h || output_pad.w >= g.stride.w)
-    return Status::invalid(op, "output_pad", text(op, output_pad.h, output_pad.w),
-                           "at least 0 and below the stride, " + text(op, g.stride.h, g.stride.w));
+    return Status::invalid(op, "output_pad", text(op, {output_pad.h, output_pad.w}),
+                           "at least 0 and below the stride, " + text(op, {g.stride.h, g.stride.w}));
   const ConvPair least = transposed_outputs(g, p->y, p->w), y{least.h + output_pad.h, least.w + output_pad.w};
   RIDGE_TRY(check_transposed_sizes(op, g, p->y, p->w, y));
-  return stored(g.layout, p->axes, p->y.shape[0], p->w.shape[1] * g.groups, y.h, y.w);
+  return stored(g.layout, p->axes, p->y.shape[0], p->w.shape[1] * g.groups, {y.h, y.w});
 }
 
 Result<ConvProblem> ConvProblem::of_transposed(const ConvTensors& t, const ConvGeometry& g,
@@ -96,9 +96,8 @@ Result<ConvProblem> ConvProblem::of_transposed(const ConvTensors& t, const ConvG
   if (t.y.rank() != t.x.rank()) return Status::invalid(op, "y.shape", t.y.layout.text(), "of as many axes as x");
   p->x = canonical(t.y.layout, g.layout);
   RIDGE_TRY(check_transposed(*p));
-  RIDGE_TRY(check_shape(
-      op, "y", t.y,
-      Layout::contiguous(stored(g.layout, p->axes, p->y.shape[0], channels, p->x.shape[2], p->x.shape[3]))));
+  RIDGE_TRY(check_shape(op, "y", t.y,
+                        Layout::contiguous(stored(g.layout, p->axes, p->y.shape[0], channels, sides_of(p->x)))));
   if (bias) RIDGE_TRY(check_shape(op, "bias", *bias, Layout::contiguous({channels})));
   if (residual) RIDGE_TRY(check_shape(op, "residual", *residual, plain(t.y.layout)));
   RIDGE_TRY(check_together(op, t.x, {{"x", &t.x}, {"w", &t.w}, {"bias", bias}, {"residual", residual}}, {{"y", &t.y}},

@@ -21,7 +21,7 @@ int main() {
                            .x = {channels * side * side, side * side, side, 1},
                            .y = {filters * out * out, out * out, out, 1},
                            .f = {channels * taps * taps, taps * taps, taps, 1}};
-  conv_naive<Row<variants, "naive">, float, Pass::output>
+  conv_naive<Row<variants, "naive">, float, Pass::output, false>
       <<<(filters * out * out + 255) / 256, 256>>>(x.data, w.data, nullptr, y.data, shape, Epilogue<float>{}, false);
   const unsigned across = (out + 7) / 8, down = (out + 3) / 4, items = filters * across * down;
   conv_coarse<Row<variants, "tile_8x4">, float>

@@ -7,7 +7,7 @@ Everything else keeps the types of its inputs. Of the inputs, floats but float64
 
 import torch
 
-CONVOLUTIONS = ("conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d")
+CONVOLUTIONS = ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d")
 PRODUCTS = frozenset({"gemm", "linear", "gemv", *CONVOLUTIONS, "dwconv", "attention"})
 IN_FLOAT32 = frozenset(
     {

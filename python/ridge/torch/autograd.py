@@ -328,7 +328,7 @@ def _through_epilogue(call, dy, more):
     return g, gradients
 
 
-@formula("conv1d", "conv2d", keep=("x", "w", "bias", "residual"))
+@formula("conv1d", "conv2d", "conv3d", keep=("x", "w", "bias", "residual"))
 def _(call, dy):
     """y = act(the cross-correlation of x with w + bias) + residual. Gradients have no math but exact."""
     g, gradients = _through_epilogue(call, dy, ("math",))

@@ -112,7 +112,7 @@ static Status make_tensor_map(TensorMap* map, const void* data, MapElement eleme
 }
 
 // A map of columns of `pixels` (at most 256) pixels, `line` bytes of channels each, swizzled. Corners and steps are
-// ordered as the sizes: w, then h. Preconditions: data is aligned to 16 bytes; the limits of ImageMap.
+// ordered as the sizes: w, h, and d of volumes. Preconditions: data is aligned to 16 bytes; the limits of ImageMap.
 static inline Status make_image_map(TensorMap* map, const void* data, MapElement element, const ImageMap& image,
                                     int pixels, int line = line_bytes) {
   using Encode = decltype(&cuTensorMapEncodeIm2col);
@@ -121,18 +121,22 @@ static inline Status make_image_map(TensorMap* map, const void* data, MapElement
   if (!encode) return no_function(name);
   const auto bytes = static_cast<cuuint64_t>(size_of(element.dtype));
   const auto extent = [](std::int64_t n) { return static_cast<cuuint64_t>(n); };
-  const cuuint64_t sizes[] = {extent(image.channels), extent(image.w.size), extent(image.h.size), extent(image.n.size)};
-  cuuint64_t strides[3];
-  const MapAxis* const outer[] = {&image.w, &image.h, &image.n};
-  for (int i = 0; i < 3; ++i)  // as above
+  const int axes = image.volume ? 5 : 4;
+  const MapAxis* const outer[] = {&image.w, &image.h, image.volume ? &image.d : &image.n, &image.n};
+  cuuint64_t sizes[5] = {extent(image.channels)}, strides[4];
+  for (int i = 0; i < axes - 1; ++i) {  // as above
+    sizes[1 + i] = extent(outer[i]->size);
     strides[i] = outer[i]->size > 1 ? extent(outer[i]->stride) * bytes : i > 0 ? strides[i - 1] : 16;
-  const int first[] = {image.first_w, image.first_h}, beyond[] = {image.beyond_w, image.beyond_h};
-  const cuuint32_t steps[] = {1, static_cast<cuuint32_t>(image.step_w), static_cast<cuuint32_t>(image.step_h), 1};
+  }
+  const int first[] = {image.first_w, image.first_h, image.first_d},
+            beyond[] = {image.beyond_w, image.beyond_h, image.beyond_d};
+  cuuint32_t steps[5] = {1, static_cast<cuuint32_t>(image.step_w), static_cast<cuuint32_t>(image.step_h), 1, 1};
+  if (image.volume) steps[3] = static_cast<cuuint32_t>(image.step_d);
   return map_status(
-      name, encode(map, map_type(element), 4, const_cast<void*>(data), sizes, strides, first, beyond,
-                   static_cast<cuuint32_t>(static_cast<unsigned>(line) / bytes), static_cast<cuuint32_t>(pixels), steps,
-                   CU_TENSOR_MAP_INTERLEAVE_NONE, map_swizzle(line), CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+      name, encode(map, map_type(element), static_cast<cuuint32_t>(axes), const_cast<void*>(data), sizes, strides,
+                   first, beyond, static_cast<cuuint32_t>(static_cast<unsigned>(line) / bytes),
+                   static_cast<cuuint32_t>(pixels), steps, CU_TENSOR_MAP_INTERLEAVE_NONE, map_swizzle(line),
+                   CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
 }
 
 }  // namespace ridge::tile::sm90

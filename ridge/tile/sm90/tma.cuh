@@ -57,6 +57,18 @@ __device__ __forceinline__ void load_image(const TensorMap* map, void* to, Barri
       "h"(static_cast<std::uint16_t>(tap_h))
       : "memory");
 }
+// The same of volumes: from the window whose first tap is at (w, h, d) of volume n.
+__device__ __forceinline__ void load_volume(const TensorMap* map, void* to, Barrier* full, int c, int w, int h, int d,
+                                            int n, int tap_w, int tap_h, int tap_d) {
+  asm volatile(
+      "cp.async.bulk.tensor.5d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, "
+      "%6, %7}], "
+      "[%2], {%8, %9, %10};" ::"r"(shared_address(to)),
+      "l"(map), "r"(shared_address(full)), "r"(c), "r"(w), "r"(h), "r"(d), "r"(n),
+      "h"(static_cast<std::uint16_t>(tap_w)), "h"(static_cast<std::uint16_t>(tap_h)),
+      "h"(static_cast<std::uint16_t>(tap_d))
+      : "memory");
+}
 
 // Orders this thread's ordinary stores to shared memory before copies from there that it starts later.
 __device__ __forceinline__ void fence_shared_for_copies() {

@@ -1,4 +1,4 @@
-"""Convolutions of images and of signals, transposed ones, and their gradients, beside cuDNN's."""
+"""Convolutions of images, of signals and of volumes, transposed ones, and their gradients, beside cuDNN's."""
 
 import math
 
@@ -6,19 +6,26 @@ import torch
 import torch.nn.functional as F
 
 from ridge.bench.gradient import Gradient
-from ridge.bench.peers.images import pair, sides
+from ridge.bench.peers.images import sides
 from ridge.bench.peers.table import ACTIVATIONS, add, epilogue, is_backward
 
 
 class _Shape:
-    """What a case says, along its axes: h and w, or of a signal w alone."""
+    """What a case says, along its axes: h and w, of a signal w alone, of a volume d too."""
 
     def __init__(self, case):
         self.transposed = case.op.startswith("conv_transpose")
-        self.axes = 1 if case.op.endswith("1d") else 2
+        self.axes = int(case.op[-2])
         self.last = case.option("layout", "")[-1:] == "c"  # channels are innermost
         self.groups = int(case.option("groups", 1))
-        if self.axes == 2:
+        if self.axes == 3:
+            r = case["r"]
+            self.inputs = [case[axis] for axis in "dhw"]
+            self.taps = [case.get("t", r), r, case.get("s", r)]
+            pads = [int(pad) for pad in case.option("pad", "0").split(",")]
+            pads = pads * 3 if len(pads) == 1 else pads
+            self.before, self.after = pads[:3], pads[-3:]
+        elif self.axes == 2:
             r = case["r"]
             self.inputs, self.taps = [case["h"], case["w"]], [r, case.get("s", r)]
             top, left, bottom, right = sides(case)
@@ -28,7 +35,8 @@ class _Shape:
             self.inputs, self.taps, self.before, self.after = [case["w"]], [case["s"]], pads[:1], pads[-1:]
 
         def along(key, otherwise):
-            return pair(case, key, otherwise)[: self.axes]
+            numbers = [int(n) for n in str(case.option(key, otherwise)).split(",")]
+            return numbers * self.axes if len(numbers) == 1 else numbers
 
         self.stride, self.dilation, self.more = along("stride", 1), along("dilation", 1), along("output_pad", 0)
         each = zip(self.inputs, self.taps, self.stride, self.dilation, self.before, self.after, self.more)
@@ -78,8 +86,8 @@ def _by_cudnn(case):
     settings = _settings(case, shape)
     even = shape.before == shape.after
     pads = [pad for axis in zip(shape.before[::-1], shape.after[::-1]) for pad in axis]  # as F.pad has them
-    plain = F.conv2d if shape.axes == 2 else F.conv1d
-    transposed = F.conv_transpose2d if shape.axes == 2 else F.conv_transpose1d
+    plain = (F.conv1d, F.conv2d, F.conv3d)[shape.axes - 1]
+    transposed = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[shape.axes - 1]
 
     def convolve(x, w, bias):
         if not shape.transposed:
@@ -177,3 +185,16 @@ for _op, _cases in (("conv1d", _CONV1D), ("conv_transpose1d", _CONV_TRANSPOSE1D)
         cases=tuple(f"bf16:{size}:layout=nwc:epilogue=bias+gelu" for size in _cases)
         + tuple(f"f32:{size}:epilogue=bias" for size in _cases),
     )
+# A video autoencoder's causal convolutions, the patches of a video transformer, and a step of a network of volumes.
+_CONV3D = (
+    "n=1,c=128,d=5,h=120,w=208,k=128,r=3:pad=2,1,1,0,1,1 n=1,c=512,d=5,h=30,w=52,k=512,r=3:pad=2,1,1,0,1,1 "
+    "n=1,c=256,d=5,h=60,w=104,k=512,t=3,r=1:pad=2,0,0,0,0,0 n=1,c=16,d=21,h=60,w=104,k=1536,t=1,r=2:stride=1,2,2 "
+    "n=2,c=64,d=32,h=32,w=32,k=64,r=3:pad=1"
+).split()
+add(
+    "conv3d",
+    **_shared,
+    cases=tuple(f"bf16:{size}:layout=ndhwc:epilogue=bias" for size in _CONV3D)
+    + tuple(f"bf16:{size}:layout=ndhwc:backward" for size in _CONV3D[:1] + _CONV3D[-1:])
+    + (f"f32:{_CONV3D[-1]}:epilogue=bias",),
+)

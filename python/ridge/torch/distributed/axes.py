@@ -17,6 +17,7 @@ evenly or none. Where options or shapes decide, a row has a function that writes
 """
 
 import dataclasses
+import re
 import string
 from typing import Callable
 
@@ -108,7 +109,7 @@ def _images(text):
 
     def axes(request):
         last = request.options.get("layout", "").endswith("c")
-        return text.replace("c.", ".c").replace("o.", ".o").replace("C.", ".C").replace("O.", ".O") if last else text
+        return re.sub(r"([coCO])\.", r".\1", text) if last else text
 
     return axes
 
@@ -235,8 +236,8 @@ ROWS = {
     "batch_norm_stats": Row(_images("x:Nc. -> mean:c var:c")),
     "batch_norm_train": Row(_images("x:Nc. gamma:c beta:c -> y:Nc. mean:c var:c")),
     "batch_norm_train_backward": Row(_images("dy:Nc. x:Nc. mean:c var:c gamma:c -> dx:Nc. dgamma:c dbeta:c")),
-    **dict.fromkeys(("conv1d", "conv2d"), _CONVOLUTION),
-    **dict.fromkeys(("conv1d_backward", "conv2d_backward"), _CONVOLUTION_BACKWARD),
+    **dict.fromkeys(("conv1d", "conv2d", "conv3d"), _CONVOLUTION),
+    **dict.fromkeys(("conv1d_backward", "conv2d_backward", "conv3d_backward"), _CONVOLUTION_BACKWARD),
     **dict.fromkeys(("conv_transpose1d", "conv_transpose2d"), _TRANSPOSED),
     "dwconv": Row("k:bcT w:cF -> y:bcT"),
     "dwconv_backward": Row("dy:bcT k:bcT w:cF -> dk:bcT dw:cF"),

@@ -25,7 +25,7 @@ _SIGNATURES = {
     "attention_layer": tuple(inspect.signature(F.multi_head_attention_forward).parameters),
     "encoder_layer": (),  # its arguments have no names
     "attention": ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa"),
-    **dict.fromkeys(("conv1d", "conv2d"), ("input", "weight", "bias", "stride", "padding", "dilation", "groups")),
+    **dict.fromkeys(("conv1d", "conv2d", "conv3d"), ("input", "weight", "bias", "stride", "padding", "dilation", "groups")),
     **dict.fromkeys(
         ("conv_transpose1d", "conv_transpose2d"),
         ("input", "weight", "bias", "stride", "padding", "output_padding", "groups", "dilation"),
@@ -88,6 +88,7 @@ _FUNCTIONS = {
     torch._transformer_encoder_layer_fwd: "encoder_layer",
     F.conv1d: "conv1d",
     F.conv2d: "conv2d",
+    F.conv3d: "conv3d",
     F.conv_transpose1d: "conv_transpose1d",
     F.conv_transpose2d: "conv_transpose2d",
     F.batch_norm: "batch_norm",

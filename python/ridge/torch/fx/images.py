@@ -1,8 +1,8 @@
-"""Patterns of networks of images and signals: convolutions with the batch norm, activation and residual after them, group
+"""Patterns of networks of images, signals and volumes: convolutions with the batch norm, activation and residual after them, group
 norms.
 
-Images are shown as [n, channels, rows, columns] and signals as [n, channels, columns], whatever lies innermost; Ridge's
-operators are told.
+Images are shown as [n, channels, rows, columns], signals as [n, channels, columns] and volumes as [n, channels, slices,
+rows, columns], whatever lies innermost; Ridge's operators are told.
 """
 
 from typing import NamedTuple
@@ -66,7 +66,7 @@ def _convolution(x, w, bias, residual, activation, *how):
     how = _How(*how)
     parts = ["bias" if bias is not None else "", "residual" if residual is not None else "", activation or ""]
     more = {"output_pad": how.output_padding} if how.output_padding else {"math": "tf32" if how.tf32 else None}
-    between = "hw"[-(x.dim() - 2) :]
+    between = "dhw"[-(x.dim() - 2) :]
     y = getattr(torch.ops.ridge, how.op)(
         *(to_last(x, how.last), to_last(w, how.last), bias, to_last(residual, how.last)),
         stride=how.stride,
@@ -106,8 +106,8 @@ def _convolution_and_pass(x, w, bias, residual, activation, *how):
     sizes = {key: getattr(how, key) for key in ("stride", "padding", "dilation", "output_padding")}
     sizes = {key: tuple(map(int, text.split(","))) for key, text in sizes.items() if text}
     if len(sizes["padding"]) > 1 and len(sizes["padding"]) != x.dim() - 2:  # of each side
-        pads = sizes.pop("padding")
-        x = F.pad(x, pads if len(pads) == 2 else (pads[1], pads[3], pads[0], pads[2]))
+        pads, axes = sizes.pop("padding"), x.dim() - 2
+        x = F.pad(x, [pads[side] for axis in reversed(range(axes)) for side in (axis, axis + axes)])
     y = getattr(F, how.op)(x, w, bias, groups=int(how.groups), **sizes)
     if residual is not None:
         return y + residual
@@ -216,14 +216,17 @@ def convolution(node, training):
 
 
 def _group_norm(x, groups, gamma, beta, eps, activation, last):
+    given = to_last(x, last)
+    image = given if x.dim() == 4 else given.flatten(1, 2) if last else given.flatten(2, 3)  # slices are further rows
     y = torch.ops.ridge.group_norm(
-        *(to_last(x, last), gamma, beta),
+        *(image, gamma, beta),
         groups=groups,
         eps=eps,
         activation=activation,
         layout="nhwc" if last else "nchw",
     )
-    return y.permute(0, 3, 1, 2) if last else y
+    y = y.view(given.shape)
+    return y.movedim(-1, 1) if last else y
 
 
 def _torch_group_norm(x, groups, gamma, beta, eps, activation, last):
@@ -232,14 +235,14 @@ def _torch_group_norm(x, groups, gamma, beta, eps, activation, last):
 
 
 def group_norm(node, training):
-    """group_norm of images and the activation after it."""
+    """group_norm of images or volumes and the activation after it."""
     if name(node) != "group_norm" or training:
         return
     given = arguments(node)
     x, gamma, beta = given["input"], given.get("weight"), given.get("bias")
     check_in_float32(node, x, *(p for p in (gamma, beta) if p is not None))
     check_number(given.get("eps"), "eps")
-    if value(x).dim() != 4:
+    if value(x).dim() not in (4, 5):
         raise Unfit(f"its tensor has {value(x).dim()} axes")
     last = has_channels_last(x, node)
     after = only_user(node)

@@ -8,11 +8,11 @@
 namespace ridge::tile::sm90 {
 
 struct TensorMap {
-  static constexpr int most_axes = 4;
+  static constexpr int most_axes = 5;
   void* data;
   int element_bytes, axes, box_rows, line;          // line: bytes
   std::int64_t size[most_axes], stride[most_axes];  // in elements; axis 0 is that of neighbours
-  ImageMap image;                                   // of make_image_map(), whose axes are c, w, h, n
+  ImageMap image;                                   // of make_image_map(), whose axes are c, w, h, n, or c, w, h, d, n
   bool tf32;                                        // of float32: loads round
 };
 
@@ -26,7 +26,7 @@ Status make_tensor_map(TensorMap* map, const void* data, MapElement element, std
           1 + N,
           box_rows,
           line,
-          {cols, 1, 1, 1},
+          {cols, 1, 1, 1, 1},
           {1},
           {},
           element.tf32};
@@ -42,13 +42,19 @@ Status make_tensor_map(TensorMap* map, const void* data, MapElement element, std
 
 inline Status make_image_map(TensorMap* map, const void* data, MapElement element, const ImageMap& image, int pixels,
                              int line = line_bytes) {
-  RIDGE_TRY(make_tensor_map(map, data, element, image.channels, {image.w, image.h, image.n}, pixels, line));
+  RIDGE_TRY(
+      image.volume
+          ? make_tensor_map(map, data, element, image.channels, {image.w, image.h, image.d, image.n}, pixels, line)
+          : make_tensor_map(map, data, element, image.channels, {image.w, image.h, image.n}, pixels, line));
   map->image = image;
   // As the driver refuses them.
-  for (const int corner : {image.first_w, image.first_h, image.beyond_w, image.beyond_h})
-    if (corner < least_image_corner || corner > most_image_corner)
-      return Status::error(Code::device_error, "an image map's corners must be from -128 to 127");
-  for (const int step : {image.step_w, image.step_h})
+  const int least = image.volume ? least_volume_corner : least_image_corner;
+  const int most = image.volume ? most_volume_corner : most_image_corner;
+  for (const int corner : {image.first_w, image.first_h, image.first_d, image.beyond_w, image.beyond_h, image.beyond_d})
+    if (corner < least || corner > most)
+      return Status::error(Code::device_error,
+                           "an image map's corners must be from -128 to 127, a volume's from -16 to 15");
+  for (const int step : {image.step_w, image.step_h, image.step_d})
     if (step < 1 || step > most_image_step)
       return Status::error(Code::device_error, "an image map's steps must be from 1 to 8");
   return {};

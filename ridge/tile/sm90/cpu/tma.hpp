@@ -64,30 +64,54 @@ inline void load(const TensorMap* map, void* to, Barrier* full, int x, int y, in
   detail::arrived_bytes(full, map->box_rows * map->line);
 }
 
-inline void load_image(const TensorMap* map, void* to, Barrier* full, int c, int w, int h, int n, int tap_w,
-                       int tap_h) {
+namespace detail {
+
+// The engine has so many bits for a tap's offset.
+inline void check_tap(int tap, int most) {
+  if (tap < 0 || tap > most) throw std::invalid_argument("a tap " + std::to_string(tap) + " pixels from the first");
+}
+
+// Pixels of images, which are volumes of one slice.
+inline void load_windows(const TensorMap* map, void* to, Barrier* full, int c, int w, int h, int d, int n, int tap_w,
+                         int tap_h, int tap_d) {
   if (shared_address(to) % atom_bytes != 0) simt::detail::misaligned(to, atom_bytes, simt::detail::where::current());
   const ImageMap& image = map->image;
-  const int in_line = map->line / map->element_bytes;
+  const int of_n = image.volume ? 4 : 3, in_line = map->line / map->element_bytes;
+  const std::int64_t slices = image.volume ? map->size[3] : 1, slice = image.volume ? map->stride[3] : 0;
+  for (const int tap : {tap_w, tap_h, tap_d}) check_tap(tap, image.volume ? most_volume_tap : most_image_tap);
   // Places are walked as the engine does, and only a step past a row's last one begins the next.
   for (int pixel = 0; pixel < map->box_rows; ++pixel) {
-    const std::int64_t x = w + tap_w, y = h + tap_h;
-    const bool inside = x >= 0 && x < map->size[1] && y >= 0 && y < map->size[2] && n >= 0 && n < map->size[3];
+    const std::int64_t x = w + tap_w, y = h + tap_h, z = d + tap_d;
+    const bool inside = x >= 0 && x < map->size[1] && y >= 0 && y < map->size[2] && z >= 0 && z < slices && n >= 0 &&
+                        n < map->size[of_n];
     for (int i = 0; i < in_line; ++i) {
       char* at =
           static_cast<char*>(to) + swizzled(static_cast<unsigned>(pixel), static_cast<unsigned>(i * map->element_bytes),
                                             static_cast<unsigned>(map->line));
-      const std::int64_t element = x * map->stride[1] + y * map->stride[2] + n * map->stride[3] + c + i;
+      const std::int64_t element = x * map->stride[1] + y * map->stride[2] + z * slice + n * map->stride[of_n] + c + i;
       const bool here = inside && c + i < map->size[0];
-      detail::bring(*map, at, here ? static_cast<const char*>(map->data) + element * map->element_bytes : nullptr);
+      bring(*map, at, here ? static_cast<const char*>(map->data) + element * map->element_bytes : nullptr);
     }
     if ((w += image.step_w) < map->size[1] + image.beyond_w) continue;
     w = image.first_w;
     if ((h += image.step_h) < map->size[2] + image.beyond_h) continue;
     h = image.first_h;
+    if ((d += image.step_d) < slices + image.beyond_d) continue;
+    d = image.first_d;
     ++n;
   }
-  detail::arrived_bytes(full, map->box_rows * map->line);
+  arrived_bytes(full, map->box_rows * map->line);
+}
+
+}  // namespace detail
+
+inline void load_image(const TensorMap* map, void* to, Barrier* full, int c, int w, int h, int n, int tap_w,
+                       int tap_h) {
+  detail::load_windows(map, to, full, c, w, h, 0, n, tap_w, tap_h, 0);
+}
+inline void load_volume(const TensorMap* map, void* to, Barrier* full, int c, int w, int h, int d, int n, int tap_w,
+                        int tap_h, int tap_d) {
+  detail::load_windows(map, to, full, c, w, h, d, n, tap_w, tap_h, tap_d);
 }
 
 // A block is a cluster of its own.

@@ -1,0 +1,8 @@
+// Volumes of bf16 on Hopper's tensor cores.
+#include <ridge/conv/sm90_dispatch.cuh>
+
+namespace ridge::conv_detail {
+
+Status launch_volume_bf16(const Arguments& args) { return launch_volume_table<bfloat16>(args); }
+
+}  // namespace ridge::conv_detail

@@ -1,0 +1,240 @@
+// Hopper's rows for volumes: y, and the gradient of the filters.
+#include <ridge/conv/problem_checks.hpp>
+#include <ridge/conv/sm90_testing.cuh>
+
+namespace ridge::conv_detail {
+namespace {
+
+struct Volumes {
+  const char* about;
+  std::int64_t n = 1, c = 64, d = 4, h = 5, w = 6, k = 64, t = 3, r = 3, s = 3;
+  ConvGeometry geometry = {.layout = ConvLayout::nhwc};
+  int gap = 0;                    // elements between pixels of x
+  bool filters_in_front = false;  // channels are the filters' second axis: they are copied
+  bool special_values = false;
+};
+constexpr ConvGeometry padded_all(std::int64_t n) {
+  return {.pad = {n, n, n, n}, .depth = {.front = n, .back = n}, .layout = ConvLayout::nhwc};
+}
+
+template <class T> double element(const T* data, const Layout& t, const std::array<std::int64_t, 5>& at) {
+  std::int64_t offset = 0;
+  for (int axis = 0; axis < 5; ++axis) offset += at[static_cast<std::size_t>(axis)] * t.stride[axis];
+  return double{float(data[offset])};
+}
+template <class T> ConvOracle::At reader(const T* data, const Layout& t) {
+  return [=](auto... at) { return element(data, t, {at...}); };
+}
+
+template <class T> struct Made {
+  std::vector<T> x, w;
+  TensorView vx, vw;
+  std::vector<std::int64_t> y_shape;
+
+  explicit Made(const Volumes& t) {
+    std::mt19937 bits(5);
+    const std::int64_t pitch = t.c + t.gap;
+    x = filled<T>(bits, t.n * t.d * t.h * t.w * pitch);
+    w = filled<T>(bits, t.k * t.t * t.r * t.s * t.c);
+    vx = view(x.data(), {t.n, t.d, t.h, t.w, t.c});
+    vx.layout.stride = {t.d * t.h * t.w * pitch, t.h * t.w * pitch, t.w * pitch, pitch, 1};
+    vw = view(w.data(), {t.k, t.t, t.r, t.s, t.c});
+    const std::int64_t taps = t.t * t.r * t.s;
+    if (t.filters_in_front) vw.layout.stride = {t.c * taps, t.r * t.s, t.s, 1, taps};
+    y_shape = *conv2d_shape(t.geometry, vx.layout, vw.layout);
+    if (!t.special_values) return;
+    x.front() = T(INFINITY);
+    x.back() = T(NAN);
+    w.back() = T(INFINITY);
+  }
+  std::int64_t outputs() const { return y_shape[0] * y_shape[1] * y_shape[2] * y_shape[3] * y_shape[4]; }
+  TensorView like_y(std::vector<T>& v) const {
+    return view(v.data(), {y_shape[0], y_shape[1], y_shape[2], y_shape[3], y_shape[4]});
+  }
+  ConvOracle oracle(const ConvProblem& p, const T* dy = nullptr) const {
+    ConvOracle o = oracle_of<T>(p, x.data(), w.data());
+    const ConvDepth& depth = p.geometry.depth;
+    o.d = depth_of(p.x);
+    o.t = depth_of(p.w);
+    o.od = depth_of(p.y);
+    o.stride_d = depth.stride;
+    o.front = depth.front;
+    o.dilation_d = depth.dilation;
+    o.x = reader(x.data(), p.x);
+    o.filter = reader(w.data(), p.w);
+    if (dy) o.dy = reader(dy, p.y);
+    return o;
+  }
+};
+
+template <class T, class Want> void expect_all(const std::vector<T>& got, const Layout& t, Want&& want) {
+  for (std::int64_t a = 0; a < t.shape[0]; ++a)
+    for (std::int64_t b = 0; b < t.shape[1]; ++b)
+      for (std::int64_t i = 0; i < t.shape[2]; ++i)
+        for (std::int64_t j = 0; j < t.shape[3]; ++j)
+          for (std::int64_t l = 0; l < t.shape[4]; ++l) {
+            const double wanted = want(a, b, i, j, l), element_got = element(got.data(), t, {a, b, i, j, l});
+            const float rounded = float(T(static_cast<float>(wanted)));
+            if (std::isnan(wanted)) ASSERT_TRUE(std::isnan(element_got)) << a << " " << b << " " << l << " " << i;
+            else ASSERT_EQ(element_got, double{rounded}) << a << " " << b << " " << l << " " << i << " " << j;
+          }
+  for (std::size_t i = got.size() - behind; i < got.size(); ++i) ASSERT_EQ(float(got[i]), untouched);
+}
+
+// slices: of split-K, at most.
+template <int I, class T> void check(const Volumes& t, int slices = 1) {
+  SCOPED_TRACE(t.about);
+  Made<T> made(t);
+  std::mt19937 bits(6);
+  std::vector<T> y(static_cast<std::size_t>(made.outputs()) + behind, T(untouched));
+  std::vector<T> bias = filled<T>(bits, t.k), residual = filled<T>(bits, made.outputs());
+  const ConvTensors tensors{.x = made.vx,
+                            .w = made.vw,
+                            .y = made.like_y(y),
+                            .bias = view(bias.data(), {t.k}),
+                            .residual = made.like_y(residual)};
+  auto problem = ConvProblem::of(tensors, t.geometry, {.activation = Activation::relu, .residual_first = true});
+  ASSERT_TRUE(problem.ok()) << problem.error().message();
+  problem->alignment = 16;
+  ASSERT_EQ(wgmma::fits(variants[I], {*problem}, *device_model("H200")), "");
+  ConvPlan plan = plan_of(*problem, I);
+  take_slices(plan, slices);
+  Bench bench(plan);
+  const Status status = wgmma::launch_forward<Emulated<I>, T, true>({.plan = bench.plan,
+                                                                     .x = made.x.data(),
+                                                                     .w = made.w.data(),
+                                                                     .bias = bias.data(),
+                                                                     .residual = residual.data(),
+                                                                     .y = y.data(),
+                                                                     .workspace = bench.workspace()});
+  ASSERT_TRUE(status.ok()) << status.message();
+  const ConvOracle oracle = made.oracle(*problem);
+  const auto added = reader(residual.data(), *problem->residual);
+  expect_all(y, problem->y, [&](std::int64_t n, std::int64_t k, auto... at) {
+    const double sum =
+        oracle.output(n, k, at...).sum + double{float(bias[static_cast<std::size_t>(k)])} + added(n, k, at...);
+    return sum < 0 ? 0 : sum;
+  });
+  ASSERT_TRUE(bench.is_intact());
+}
+
+template <int I, class T> void check_filter_gradient(const Volumes& t, int parts = 1) {
+  SCOPED_TRACE(t.about);
+  Made<T> made(t);
+  std::mt19937 bits(7);
+  std::vector<T> dy = filled<T>(bits, made.outputs()), dw(made.w.size() + behind, T(untouched));
+  TensorView vdw = made.vw;
+  vdw.data = dw.data();
+  auto problem = ConvProblem::of_gradient({.dy = made.like_y(dy), .x = made.vx, .w = made.vw, .dw = vdw}, t.geometry);
+  ASSERT_TRUE(problem.ok()) << problem.error().message();
+  problem->alignment = 16;
+  ASSERT_EQ(wgmma::fits(variants[I], {*problem}, *device_model("H200")), "");
+  ConvPlan plan = plan_of(*problem, I);
+  plan.split = parts;
+  plan.workspace = static_cast<std::size_t>(parts * problem->w.count() * 4);
+  Bench bench(plan);
+  const Status status = wgmma::launch_filter_gradient<T, true>(
+      {.plan = bench.plan, .x = made.x.data(), .dy = dy.data(), .dw = dw.data(), .workspace = bench.workspace()});
+  ASSERT_TRUE(status.ok()) << status.message();
+  const ConvOracle oracle = made.oracle(*problem, dy.data());
+  expect_all(dw, *problem->dw, [&](auto... at) { return oracle.filter_gradient(at...).sum; });
+  ASSERT_TRUE(bench.is_intact());
+}
+
+// Tiles of 128 pixels cross rows, slices and volumes.
+TEST(VolumesOnHopper, TilesCrossRowsSlicesAndVolumes) {
+  check<wgmma_64, half>({.about = "3x3x3", .n = 2, .geometry = padded_all(1)});
+  const Volumes t{.about = "2x2x2", .n = 3, .c = 72, .d = 4, .h = 5, .w = 6, .k = 72, .t = 2, .r = 2, .s = 2};
+  check<wgmma_128, bfloat16>(t);
+  check<wgmma_128_ping_pong, half>(t);
+  check<wgmma_192, bfloat16>(t);
+  check<wgmma_256, half>(t);
+}
+TEST(VolumesOnHopper, StridesDilationsAndPaddingOfEachAxis) {
+  check<wgmma_64, half>({.about = "causal, taps along the depth alone",
+                         .n = 2,
+                         .r = 1,
+                         .s = 1,
+                         .geometry = {.depth = {.front = 2}, .layout = ConvLayout::nhwc}});
+  check<wgmma_64, half>(
+      {.about = "slices of taps 1", .n = 2, .t = 1, .geometry = {.pad = {1, 1, 1, 1}, .layout = ConvLayout::nhwc}});
+  check<wgmma_64, bfloat16>({.about = "all of it",
+                             .n = 2,
+                             .c = 72,
+                             .d = 9,
+                             .h = 10,
+                             .w = 11,
+                             .k = 24,
+                             .t = 3,
+                             .r = 2,
+                             .s = 3,
+                             .geometry = {.stride = {2, 3},
+                                          .dilation = {2, 1},
+                                          .pad = {0, 3, 4, 1},
+                                          .depth = {.stride = 2, .dilation = 3, .front = 3, .back = 1},
+                                          .layout = ConvLayout::nhwc}});
+  check<wgmma_64, half>({.about = "steps over the last slices",
+                         .n = 2,
+                         .d = 7,
+                         .t = 1,
+                         .r = 1,
+                         .s = 1,
+                         .geometry = {.stride = {3, 4}, .depth = {.stride = 5}, .layout = ConvLayout::nhwc}});
+}
+TEST(VolumesOnHopper, FiltersAreCopiedWhereTheirChannelsAreApart) {
+  check<wgmma_64, half>({.about = "kctrs", .c = 40, .k = 24, .geometry = padded_all(1), .filters_in_front = true});
+  check<wgmma_64, half>({.about = "pixels apart", .c = 40, .k = 24, .geometry = padded_all(1), .gap = 8});
+}
+TEST(VolumesOnHopper, SlicesOfTheSumAndInfinities) {
+  const Volumes t{.about = "slices", .n = 2, .c = 136, .d = 3, .h = 4, .w = 5, .k = 40, .geometry = padded_all(1)};
+  for (const int slices : {2, 5, 16}) check<wgmma_64, half>(t, slices);
+  check<wgmma_64, half>(
+      {.about = "infinities", .n = 2, .c = 8, .k = 8, .geometry = padded_all(1), .special_values = true});
+}
+TEST(VolumesOnHopper, GradientOfTheFilters) {
+  for (const int parts : {1, 3})
+    check_filter_gradient<wgmma_64, half>({.about = "3x3x3", .n = 2, .c = 16, .k = 24, .geometry = padded_all(1)},
+                                          parts);
+  check_filter_gradient<wgmma_128, bfloat16>({.about = "all of it",
+                                              .n = 2,
+                                              .c = 72,
+                                              .d = 9,
+                                              .h = 10,
+                                              .w = 11,
+                                              .k = 24,
+                                              .t = 3,
+                                              .r = 2,
+                                              .s = 3,
+                                              .geometry = {.stride = {2, 3},
+                                                           .dilation = {2, 1},
+                                                           .pad = {0, 3, 4, 1},
+                                                           .depth = {.stride = 2, .dilation = 3, .front = 3, .back = 1},
+                                                           .layout = ConvLayout::nhwc}});
+}
+// What the engine cannot walk is refused, and runs by other rows.
+TEST(VolumesOnHopper, WhatTheEngineCannotWalkIsRefused) {
+  const auto why = [](const ConvGeometry& g) {
+    std::vector<half> none(1);
+    const auto at = [&](std::initializer_list<std::int64_t> shape) { return view(none.data(), shape); };
+    const bool last = g.layout == ConvLayout::nhwc;
+    const TensorView x = last ? at({1, 40, 40, 40, 64}) : at({1, 64, 40, 40, 40});
+    const TensorView w = last ? at({64, 3, 3, 3, 64}) : at({64, 64, 3, 3, 3});
+    const auto shape = *conv2d_shape(g, x.layout, w.layout);
+    ConvProblem p{.dtype = f16, .geometry = g, .axes = 3};
+    p.x = canonical(x.layout, g.layout);
+    p.w = canonical(w.layout, g.layout);
+    p.y = canonical(Layout::contiguous(shape), g.layout);
+    return wgmma::fits(variants[wgmma_64], {p}, *device_model("H200"));
+  };
+  EXPECT_EQ(why(padded_all(1)), "");
+  EXPECT_EQ(why(padded_all(16)), "");
+  const std::string sixteen = "it takes volumes with strides to 8, and padding and filters' extents to 16";
+  EXPECT_EQ(why(padded_all(17)), sixteen);
+  EXPECT_EQ(why({.depth = {.dilation = 9}, .layout = ConvLayout::nhwc}), sixteen);
+  EXPECT_EQ(why({.depth = {.stride = 9}, .layout = ConvLayout::nhwc}), sixteen);
+  EXPECT_EQ(why({.layout = ConvLayout::nchw}),
+            "it takes volumes with channels innermost, whose pixels start on 16 bytes");
+}
+
+}  // namespace
+}  // namespace ridge::conv_detail
