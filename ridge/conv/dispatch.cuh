@@ -28,6 +28,7 @@ template <class T> static Status launch_hopper(const Arguments& args) {
   const bool volume = is_volume(args.plan.problem);
   if constexpr (std::is_same_v<T, half>) return volume ? launch_volume_f16(args) : launch_wgmma_f16(args);
   else if constexpr (std::is_same_v<T, bfloat16>) return volume ? launch_volume_bf16(args) : launch_wgmma_bf16(args);
+  else if (volume) return launch_volume_f32(args);
   else if (variants[args.plan.variant].config.tf32) return launch_wgmma_tf32(args);
   else return launch_fma(args);
 }

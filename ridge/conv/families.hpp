@@ -50,7 +50,7 @@ constexpr bool has_gradients(const Config& c) {
 constexpr bool takes_volumes(const Config& c) {
   return c.algorithm == Algorithm::naive || c.algorithm == Algorithm::product ||
          c.algorithm == Algorithm::channels_last || c.algorithm == Algorithm::each_gradient ||
-         c.algorithm == Algorithm::flipped || c.algorithm == Algorithm::implicit ||
+         c.algorithm == Algorithm::flipped || c.algorithm == Algorithm::implicit || c.algorithm == Algorithm::fma ||
          (c.algorithm == Algorithm::wgmma && wgmma::takes_volumes(c));
 }
 

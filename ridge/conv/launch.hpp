@@ -34,6 +34,7 @@ Status launch_fma(const Arguments&);
 Status launch_wgmma_tf32(const Arguments&);
 Status launch_wgmma_f16(const Arguments&);
 Status launch_wgmma_bf16(const Arguments&);
+Status launch_volume_f32(const Arguments&);
 Status launch_volume_f16(const Arguments&);
 Status launch_volume_bf16(const Arguments&);
 

@@ -158,10 +158,11 @@ template <class T>
   int count = 0;
   // The filters come first: they are few, and leave no tail then.
   if (g.copies_filters) {
-    Layout filters = as_images(p.w, p.w);
+    const Layout given = as_images(p.w, p.w);
+    Layout filters = given;
     if (g.filters_across) {  // taps, with channels as pixels of `filters` contiguous elements
       constexpr int axes[] = {2, 0, 3, 1};
-      for (int i = 0; i < 4; ++i) filters.shape[i] = p.w.shape[axes[i]], filters.stride[i] = p.w.stride[axes[i]];
+      for (int i = 0; i < 4; ++i) filters.shape[i] = given.shape[axes[i]], filters.stride[i] = given.stride[axes[i]];
     }
     jobs.job[count++] = copy_of(g.filters, filters, p.dtype, w, workspace + g.filters_at(), 0, 0);
     w = workspace + g.filters_at();

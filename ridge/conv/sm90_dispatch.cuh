@@ -38,7 +38,9 @@ template <class T> [[nodiscard]] static Status launch_wgmma_table(const Argument
 template <class T> [[nodiscard]] static Status launch_volume_table(const Arguments& args) {
   return visit_row<variant_count>(args.plan.variant, [&]<int I>() {
     constexpr Config c = variants[I].config;
-    if constexpr (c.algorithm == Algorithm::wgmma && wgmma::takes_volumes(c)) return wgmma::launch_volumes<I, T>(args);
+    if constexpr (c.algorithm == Algorithm::wgmma && wgmma::takes_volumes(c) && wgmma::is_compiled(c, dtype_of<T>))
+      return wgmma::launch_volumes<I, T>(args);
+    else if constexpr (c.algorithm == Algorithm::fma && dtype_of<T> == f32) return fma::launch<Policy<I>, true>(args);
     else return no_kernel();
   });
 }

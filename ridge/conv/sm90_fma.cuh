@@ -43,10 +43,10 @@ struct FmaWork {
 // With split-K the sums go to the slices of `output`.
 // Block b has tiles b, b + gridDim.x and so on. One producer warp is up to Config::stages steps ahead.
 // Preconditions: cc 90; maps made with boxes of FmaTile's; fma_smem_bytes() of dynamic shared memory.
-template <class Policy>
+template <class Policy, bool Volume>
 __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
-    conv_fma(const __grid_constant__ ImageLoader loader, const __grid_constant__ FmaWork work,
-             const __grid_constant__ ImplicitOutput<float, false> output) {
+    conv_fma(const __grid_constant__ ImageLoaderIn<Volume> loader, const __grid_constant__ FmaWork work,
+             const __grid_constant__ ImplicitOutput<float, false, Volume> output) {
   namespace sm90 = tile::sm90;
   if constexpr (sm90::available) {
     using K = FmaTile<Policy>;
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
       loader.prefetch();
       for (unsigned tile = blockIdx.x; tile < work.tiles; tile += gridDim.x) {
         const gemm_kernels::WgmmaTile place = tile_at(tile);
-        typename ImageLoader::Place from = loader.at(place);
+        auto from = loader.at(place);
         const int steps = steps_of(place.batch);
         for (int step = 0; step < steps; ++step, at.next()) {
           unsigned char* stage = shared + at.stage * (K::bytes_a + K::bytes_b);
@@ -181,7 +181,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
         for (int i = 0; i < P; ++i) {
           int n, h, w, d;
           output.pixels.coordinates(static_cast<unsigned>(pixel + i * fma_pixel_lanes), n, h, w, d);
-          to[i] = n * output.y_strides[0] + h * output.y_strides[2] + w * output.y_strides[3];
+          to[i] = n * output.y_strides[0] + h * output.y_strides[2] + w * output.y_strides[3] + d * output.y_strides[4];
         }
         RIDGE_UNROLL_ON_GPU
         for (int f = 0; f < F; ++f) {
@@ -212,18 +212,18 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
 namespace fma {
 
 // Policy: of a row of the table.
-template <class Policy> [[nodiscard]] static Status launch(const Arguments& args) {
+template <class Policy, bool Volume = false> [[nodiscard]] static Status launch(const Arguments& args) {
   using K = FmaTile<Policy>;
   constexpr Config c = Policy::config;
   const ConvProblem& p = args.plan.problem;
   const Gathering g = gathering(c, p);
   const void *x = args.x, *w = args.w;
   RIDGE_TRY(launch_copies<float>(args, g, x, w));
-  ImageLoader loader;
+  ImageLoaderIn<Volume> loader;
   RIDGE_TRY(make_loader(loader, p, g, x, w, p.dtype, K::c.bm, K::c.bk, K::c.line));
-  const AxisMap h = axis_h(p).forward(), v = axis_w(p).forward();
-  const auto output = output_of<float, false>(epilogue_of<float>(args), pixels_of(h, v, p.x, p.y), h, v,
-                                              static_cast<float*>(args.y), p.y, p.w.shape[0]);
+  const AxisMaps maps = forward_maps(p);
+  const auto output = output_of<float, false, Volume>(epilogue_of<float>(args), pixels_in<Volume>(maps, p.x, p.y),
+                                                      maps.h, maps.w, static_cast<float*>(args.y), p.y, p.w.shape[0]);
   return launch_in_slices(args, false, output, [&](const auto& to, const gemm_kernels::Shape& shape) {
     const std::int64_t of_slice = tiles_of(c, p.w.shape[0], pixels_of(p));
     const FmaWork work{.pixels = whole(pixels_of(p)),
@@ -237,7 +237,7 @@ template <class Policy> [[nodiscard]] static Status launch(const Arguments& args
                        .of_four = g.copies_image && g.image.channels == 4 ? whole(p.x.shape[1]) : 4};
     set_slices(loader, shape, c.step);
     const simt::Config at = launch_config(args, footprint_of(c, p, args.plan.device, g, shape));
-    return tile::sm90::launch_clusters(at, 1, conv_fma<Policy>, loader, work, to);
+    return tile::sm90::launch_clusters(at, 1, conv_fma<Policy, Volume>, loader, work, to);
   });
 }
 

@@ -75,8 +75,7 @@ inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const D
                      resident = std::max<std::int64_t>(1, device.sms) * c.blocks_per_sm;
   const std::int64_t most = ceil_div(tiles, resident);
   // Channels go in fours, in the last step only those that exist; a warp alone on its scheduler waits for its reads.
-  const double channels =
-      real(ceil_div(g.channels, 4) * 4) * real(g.h.taps * g.w.taps) * real(shape.slice_k) / real(shape.k);
+  const double channels = real(ceil_div(g.channels, 4) * 4) * real(g.taps()) * real(shape.slice_k) / real(shape.k);
   const double left_out = g.copies_image && g.image.channels == 4 && p.x.shape[1] == 3 ? 0.75 : 1;
   const double alone = ceil_div(tiles, std::max(1, device.sms)) * fma_warps(c) <= 4 ? waits_alone : 1;
   const double tile =

@@ -118,7 +118,10 @@ constexpr void set_filters(Gathering& g, const ConvProblem& p, std::int64_t chan
   g.filters_across = across;
   if (across) {
     g.copies_filters = true;
-    g.filters = {.n = w.shape[2], .rows = w.shape[3], .columns = channels, .channels = to_vectors(w.shape[0], p.dtype)};
+    g.filters = {.n = depth_of(w) * w.shape[2],
+                 .rows = w.shape[3],
+                 .columns = channels,
+                 .channels = to_vectors(w.shape[0], p.dtype)};
     g.filters.row_pitch = channels * g.filters.channels;
     g.filter_pitch = g.filters.channels;
     g.tap_pitch = g.filters.row_pitch * (g.windows ? w.shape[3] : 1);

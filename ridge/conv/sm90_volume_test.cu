@@ -96,17 +96,22 @@ template <int I, class T> void check(const Volumes& t, int slices = 1) {
   auto problem = ConvProblem::of(tensors, t.geometry, {.activation = Activation::relu, .residual_first = true});
   ASSERT_TRUE(problem.ok()) << problem.error().message();
   problem->alignment = 16;
-  ASSERT_EQ(wgmma::fits(variants[I], {*problem}, *device_model("H200")), "");
+  if (variants[I].config.tf32) problem->math = ConvMath::tf32;
+  ASSERT_EQ(family_of(variants[I]).fits(variants[I], {*problem}, *device_model("H200")), "");
   ConvPlan plan = plan_of(*problem, I);
   take_slices(plan, slices);
   Bench bench(plan);
-  const Status status = wgmma::launch_forward<Emulated<I>, T, true>({.plan = bench.plan,
-                                                                     .x = made.x.data(),
-                                                                     .w = made.w.data(),
-                                                                     .bias = bias.data(),
-                                                                     .residual = residual.data(),
-                                                                     .y = y.data(),
-                                                                     .workspace = bench.workspace()});
+  const Arguments args{.plan = bench.plan,
+                       .x = made.x.data(),
+                       .w = made.w.data(),
+                       .bias = bias.data(),
+                       .residual = residual.data(),
+                       .y = y.data(),
+                       .workspace = bench.workspace()};
+  const Status status = [&] {
+    if constexpr (variants[I].config.algorithm == Algorithm::fma) return fma::launch<Policy<I>, true>(args);
+    else return wgmma::launch_forward<Emulated<I>, T, true>(args);
+  }();
   ASSERT_TRUE(status.ok()) << status.message();
   const ConvOracle oracle = made.oracle(*problem);
   const auto added = reader(residual.data(), *problem->residual);
@@ -189,6 +194,35 @@ TEST(VolumesOnHopper, SlicesOfTheSumAndInfinities) {
   const Volumes t{.about = "slices", .n = 2, .c = 136, .d = 3, .h = 4, .w = 5, .k = 40, .geometry = padded_all(1)};
   for (const int slices : {2, 5, 16}) check<wgmma_64, half>(t, slices);
   check<wgmma_64, half>(
+      {.about = "infinities", .n = 2, .c = 8, .k = 8, .geometry = padded_all(1), .special_values = true});
+}
+TEST(VolumesOnHopper, Float32ByMultiplyAddsAndAsTf32) {
+  const Volumes all{.about = "all of it",
+                    .n = 2,
+                    .c = 36,
+                    .d = 9,
+                    .h = 10,
+                    .w = 11,
+                    .k = 24,
+                    .t = 3,
+                    .r = 2,
+                    .s = 3,
+                    .geometry = {.stride = {2, 3},
+                                 .dilation = {2, 1},
+                                 .pad = {0, 3, 4, 1},
+                                 .depth = {.stride = 2, .dilation = 3, .front = 3, .back = 1},
+                                 .layout = ConvLayout::nhwc}};
+  const Volumes in_front{
+      .about = "kctrs", .n = 2, .c = 40, .k = 68, .geometry = padded_all(1), .filters_in_front = true};
+  for (const Volumes& t : {all, in_front}) {
+    for (const int slices : {1, 3}) check<fma_64, float>(t, slices);
+    check<fma_128, float>(t);
+    check<fma_256, float>(t);
+    for (const int slices : {1, 3}) check<tf32_64, float>(t, slices);
+    check<tf32_128, float>(t);
+    check<tf32_256, float>(t);
+  }
+  check<fma_64, float>(
       {.about = "infinities", .n = 2, .c = 8, .k = 8, .geometry = padded_all(1), .special_values = true});
 }
 TEST(VolumesOnHopper, GradientOfTheFilters) {

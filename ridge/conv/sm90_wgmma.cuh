@@ -46,7 +46,8 @@ template <int I, class T> [[nodiscard]] static Status launch(const Arguments& ar
 }
 
 template <int I, class T> [[nodiscard]] static Status launch_volumes(const Arguments& args) {
-  if (args.plan.problem.backward) return launch_filter_gradient<T, true>(args);
+  if constexpr (has_gradient(variants[I].config))
+    if (args.plan.problem.backward) return launch_filter_gradient<T, true>(args);
   return launch_forward<WgmmaPolicy<I>, T, true>(args);
 }
 

@@ -28,8 +28,8 @@ constexpr bool is_compiled(const Config& c, DType dtype) { return (dtype == f32)
 constexpr bool has_gradient(const Config& c) {
   return c.step == gradient_group && c.tile_filters % gradient_group == 0;
 }
-// Those of them that take volumes, whose dx is another row's (flipped.hpp).
-constexpr bool takes_volumes(const Config& c) { return !c.tf32 && has_gradient(c); }
+// Those that take volumes, whose dx is another row's (flipped.hpp).
+constexpr bool takes_volumes(const Config& c) { return c.tf32 || has_gradient(c); }
 
 // ---- split-K slices
 
