@@ -70,6 +70,12 @@ class Counting(Torch):
         self.operations += 2 * y.numel() * w[0].numel()
         return y
 
+    def causal_conv3d(self, x, w, bias, pad, residual=None):
+        self._read(w, bias)
+        y = super().causal_conv3d(x, w, bias, pad, residual)
+        self.operations += 2 * y.numel() * w[0].numel()
+        return y
+
     def conv_transpose2d(self, x, w, bias, stride):
         self._read(w, bias)
         self.operations += 2 * x.numel() * w[0].numel()

@@ -1,8 +1,8 @@
 """The operators that models are written in: PyTorch's, and Ridge's under the same names.
 
 Tokens are rows, [tokens, width]. Heads are [batch, tokens, heads, width of a head], also as views of a wider tensor, so
-that no operator's result has to be copied for the next. Images are [batch, height, width, channels]. The weight of a
-product is [out, in].
+that no operator's result has to be copied for the next. Images are [batch, height, width, channels], videos [batch,
+frames, height, width, channels]. The weight of a product is [out, in].
 """
 
 import math
@@ -166,6 +166,14 @@ class Torch:
         y = ACTIVATIONS[activation](y) if activation else y
         return y if added is None else y + added
 
+    def causal_conv3d(self, x, w, bias, pad, residual=None):
+        """The convolution + bias + residual of a video, whose frames see those before them alone. w [filters, frames,
+        rows, columns, channels]; pad: of rows and columns on each side."""
+        x, w = x.movedim(-1, 1), w.movedim(-1, 1)
+        x = F.pad(x, (pad, pad, pad, pad, w.shape[2] - 1, 0))
+        y = F.conv3d(x, w, bias).movedim(1, -1)
+        return y if residual is None else y + residual
+
     def conv_transpose2d(self, x, w, bias, stride):
         """Each pixel times the filters, stride pixels apart. w [channels, rows, columns, filters]."""
         x, w = x.permute(0, 3, 1, 2), w.permute(0, 3, 1, 2)
@@ -180,6 +188,9 @@ class Torch:
     def upsample(self, x, scale):
         """Each pixel scale * scale times."""
         return F.interpolate(x.permute(0, 3, 1, 2), scale_factor=scale, mode="nearest").permute(0, 2, 3, 1)
+
+    def silu(self, x):
+        return F.silu(x)
 
     def softmax(self, x):
         return torch.softmax(x, -1)
@@ -352,6 +363,13 @@ class Ridge(Torch):
             epilogue="+".join(part for part in ("bias", before, activation, after) if part),
         )
 
+    def causal_conv3d(self, x, w, bias, pad, residual=None):
+        pads = (w.shape[1] - 1, pad, pad, 0, pad, pad)
+        epilogue = "bias" if residual is None else "bias+residual"
+        return ridge.torch.conv3d(
+            x, w, bias, residual, pad=",".join(map(str, pads)), layout="ndhwc", epilogue=epilogue
+        )
+
     def conv_transpose2d(self, x, w, bias, stride):
         return ridge.torch.conv_transpose2d(x, w, bias, stride=stride, layout="nhwc", epilogue="bias")
 
@@ -363,6 +381,9 @@ class Ridge(Torch):
 
     def upsample(self, x, scale):
         return ridge.torch.upsample(x, scale=scale, layout="nhwc")
+
+    def silu(self, x):
+        return ridge.torch.silu(x)
 
     def softmax(self, x):
         return ridge.torch.softmax(x)
