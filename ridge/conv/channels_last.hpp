@@ -53,6 +53,7 @@ struct Conversion {
   std::array<Copy, 6> copies = {};
   int count = 0;
   std::int64_t bytes = 0;  // of the copies; the nested plan's workspace follows
+  bool folds = true;       // slices of volumes that are copied are further rows or further images
 
   std::span<const Copy> all() const { return {copies.data(), static_cast<std::size_t>(count)}; }
   // Where an operand's copy is; none: it is used in place.
@@ -115,6 +116,7 @@ inline Conversion conversion_of(const ConvProblem& p) {
   if (p.geometry.groups > 1) q.geometry.groups = is_depthwise(p) ? channels.of_x : p.geometry.groups;
   q.alignment = 16;
   const auto add = [&](Operand of, bool is_output, const Layout& given, const Layout& copied) {
+    to.folds &= are_rows(given) || are_images(given);
     to.copies[static_cast<std::size_t>(to.count++)] = {of, is_output, as_images(given, given), as_images(copied, given),
                                                        to.bytes};
     to.bytes += ceil_div(copied.count() * static_cast<std::int64_t>(size_of(p.dtype)), 256) * 256;
@@ -183,10 +185,8 @@ inline std::string fits(const Variant&, const SplitProblem& s, const DeviceInfo&
   if (!is_padded(p) && (p.x.shape[1] % vector != 0 || p.y.shape[1] % vector != 0))
     return "channels or filters of several groups are not whole pieces of 16 bytes";
   if (std::string why = refuse_sizes(p); !why.empty()) return why;
-  for (const Layout* t :
-       {&p.x, &p.y, &p.w, p.dx ? &*p.dx : nullptr, p.dw ? &*p.dw : nullptr, p.residual ? &*p.residual : nullptr})
-    if (t && !are_rows(*t) && !are_images(*t)) return "slices of volumes are neither further rows nor further images";
   const Conversion to = conversion_of(p);
+  if (!to.folds) return "slices of volumes are neither further rows nor further images";
   for (const Copy& copy : to.all())
     if (copy.of != Operand::w && copy.of != Operand::dw && copy.of != Operand::bias) return {};
   return "its images are channels-last already";  // so is a nested problem's: plans do not nest twice

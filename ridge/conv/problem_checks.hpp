@@ -37,7 +37,9 @@ constexpr std::string_view name_of(int axes, bool transposed) {
 
 // Axes in the order n, c, h, w (or k, c, r, s), and d (or t) behind them, whatever the layout; a signal is an image of
 // one row. Precondition: 3, 4 or 5 axes.
-inline Layout canonical(const Layout& given, ConvLayout layout) {
+inline Layout canonical(Layout given, ConvLayout layout) {
+  for (auto axis = static_cast<std::size_t>(given.rank); axis < max_rank; ++axis)
+    given.shape[axis] = given.stride[axis] = 0;
   Layout t = given;
   const auto take = [&](std::initializer_list<std::size_t> from) {
     std::size_t axis = 0;

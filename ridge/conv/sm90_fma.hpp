@@ -44,8 +44,8 @@ inline std::string fits(const Variant& row, const SplitProblem& s, const DeviceI
   if (p.backward) return no_gradients;
   if (std::string why = refuse_uncounted(c, p); !why.empty()) return why;
   if (std::string why = refuse_smem(fma_smem_bytes(c), device); !why.empty()) return why;
-  if (std::string why = refuse_steps(p); !why.empty()) return why;
-  return refuse_large_copies(p);
+  if (std::string why = refuse_steps(p, true); !why.empty()) return why;
+  return refuse_large_copies(p, true);
 }
 
 // Persistent blocks: they take tiles until none is left.

@@ -19,28 +19,35 @@ inline std::string refuse_uncounted(const Config& c, const ConvProblem& p) {
   return {};
 }
 
-inline std::string refuse_volumes(const ConvProblem& p) {
+inline std::string refuse_volumes(const ConvProblem& p, bool across) {
   Gathering g;
-  if (!gather_in_place(g, p)) return "it takes volumes with channels innermost, whose pixels start on 16 bytes";
-  if (!is_walkable(g)) return "it takes volumes with strides to 8, and padding and filters' extents to 16";
-  return g.copies_filters && !are_rows(p.w) ? "slices of the filters do not follow each other" : "";
+  if (!gather_in_place(g, p, across)) return "it takes volumes with channels innermost, whose pixels start on 16 bytes";
+  if (std::max({g.h.step, g.w.step, g.d.step}) > tile::sm90::most_image_step) return "it is for strides of at most 8";
+  if (!is_walkable(g))
+    return "it takes volumes with padding in front of 16 at most, and behind of what a filter reaches, give or take 15";
+  // By their slices, filters are copied as further rows.
+  return !p.backward && !are_rows(p.w) && (across || g.copies_filters) ? "slices of the filters are no further rows"
+                                                                       : "";
 }
 
-inline std::string refuse_steps(const ConvProblem& p) {
+inline std::string refuse_steps(const ConvProblem& p, bool across) {
   const auto extent = [](const Axis& a) { return (a.taps - 1) * a.dilation; };
   const Axis h = axis_h(p), w = axis_w(p);
-  if (is_volume(p)) return refuse_volumes(p);
+  if (is_volume(p)) return refuse_volumes(p, across);
   if (std::max(h.stride, w.stride) > tile::sm90::most_image_step) return "it is for strides of at most 8";
   if (std::max(extent(h), extent(w)) > tile::sm90::most_image_corner)
     return "it is for filters of an extent of at most 128";
   return {};
 }
 
-// Checks the size that a copy would have, if there is one. Channels and filters are rounded up by 7 at most.
-inline std::string refuse_large_copies(const ConvProblem& p) {
+// Checks the size that copies would have, where x is not read in place. Channels and filters are rounded up by 7 at
+// most.
+inline std::string refuse_large_copies(const ConvProblem& p, bool across) {
+  Gathering in_place;
+  const bool copies = !gather_in_place(in_place, p, across) || !is_walkable(in_place);
   const auto reached = [](const Axis& a) { return real((a.outputs - 1) * a.stride + (a.taps - 1) * a.dilation + 1); };
   const double channels = real(p.x.shape[1] + 7);
-  if (real(p.x.shape[0]) * reached(axis_d(p)) * reached(axis_h(p)) * reached(axis_w(p)) * channels >= int_range ||
+  if ((copies && real(p.x.shape[0]) * reached(axis_h(p)) * reached(axis_w(p)) * channels >= int_range) ||
       real(p.w.shape[0] + 7) * real(taps_of(p)) * channels >= int_range)
     return "images or filters of 2^31 elements or more";
   return {};

@@ -7,19 +7,20 @@
 
 namespace ridge::conv_detail {
 
-// A: rows are pixels of y, and a step is 64 channels of x at the position where one tap meets them. B: the same tap and
-// channels of the filters.
 // Volume: the axis more, of which an image has nothing.
 template <bool Volume> struct LoaderDepth {};
 template <> struct LoaderDepth<true> {
   Divider slices;              // of a volume of y
   int step, first, tap, taps;  // Walk
+  int next_slice;              // Gathering
 };
 template <bool Volume> struct PlaceDepth {};
 template <> struct PlaceDepth<true> {
   int d = 0, offset = 0, left = 0;  // of the first window; of the tap; slices of taps left
 };
 
+// A: rows are pixels of y, and a step is 64 channels of x at the position where one tap meets them. B: the same tap and
+// channels of the filters.
 template <bool Volume> struct ImageLoaderIn {
   tile::sm90::TensorMap image, filters;  // filters: [taps, k, channels]
   Divider columns, rows;                 // of a plane of y
@@ -74,6 +75,7 @@ template <bool Volume> struct ImageLoaderIn {
       if constexpr (Volume) {
         const int e = a / taps_h;
         a -= e * taps_h;
+        to.tap += e * depth.next_slice;
         to.depth.offset = e * depth.tap;
         to.depth.left -= e;
       }
@@ -115,6 +117,7 @@ template <bool Volume> struct ImageLoaderIn {
     if constexpr (Volume) {
       at.rows_left = taps_h;
       at.offset_h = 0;
+      at.tap += depth.next_slice;
       at.depth.offset += depth.tap;
       if (--at.depth.left > 0) return;
       at.depth.offset = 0;
@@ -158,7 +161,8 @@ static Status make_loader(ImageLoaderIn<Volume>& loader, const ConvProblem& p, c
                     .step = whole(g.d.step),
                     .first = whole(g.d.first),
                     .tap = whole(g.d.tap),
-                    .taps = whole(g.d.taps)};
+                    .taps = whole(g.d.taps),
+                    .next_slice = g.next_slice};
   RIDGE_TRY(sm90::make_image_map(&loader.image, x, element,
                                  {.channels = g.channels,
                                   .w = {g.w.pixels, g.w.pitch},

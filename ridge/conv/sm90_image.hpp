@@ -52,6 +52,7 @@ struct Gathering {
   std::int64_t filter_pitch = 0, tap_pitch = 0;  // of the filters as they are read; across: from channel to channel
   CopyShape image = {}, filters = {};            // of the copies
   TapOrder order = {};
+  int next_slice = 0;            // of a volume's taps: the additional distance from a slice's end to the next slice
   bool filters_across = false;   // the filters of a tap and a channel are contiguous: for multiply-adds by threads
   std::int64_t filter_taps = 0;  // taps of the filters as they are read; 0: the walked taps
   bool is_empty = false;         // there is no tap: one tap of zeros is read
@@ -91,23 +92,31 @@ constexpr bool is_matrix(const ConvProblem& p, const Layout& y) {
          follows(4, y.shape[2] * y.shape[3] * pitch) && follows(0, depth_of(y) * y.shape[2] * y.shape[3] * pitch);
 }
 
+// Elements from tap to tap of a volume's filters that can be read in place, as [k, taps, channels]: the greatest number
+// that steps along all axes are multiples of, so that they may be every second tap of others. 0: they cannot.
+constexpr std::int64_t volume_tap_pitch(const ConvProblem& p) {
+  const Layout& w = p.w;
+  std::int64_t pitch = 0, last = 0;
+  for (const int axis : {2, 3, 4}) {
+    if (w.shape[axis] == 1) continue;
+    if (w.stride[axis] <= 0) return 0;
+    pitch = std::gcd(pitch, w.stride[axis]);
+    last += (w.shape[axis] - 1) * w.stride[axis];
+  }
+  if (pitch == 0) pitch = to_vectors(w.shape[1], p.dtype);  // one tap
+  const bool suits = p.alignment >= 16 && (w.shape[1] == 1 || w.stride[1] == 1) && is_regular(2, pitch, p.dtype) &&
+                     is_regular(w.shape[0], w.stride[0], p.dtype);
+  return suits && last / pitch < max_grid ? pitch : 0;
+}
+
 // Whether filters can be read in place, as [k, taps, channels].
 constexpr bool are_filters_regular(const ConvProblem& p) {
   const Layout& w = p.w;
+  if (is_volume(p)) return volume_tap_pitch(p) > 0;
   const bool one_pitch = w.shape[2] == 1 || w.shape[3] == 1 || w.stride[2] == w.shape[3] * w.stride[3];
-  if (depth_of(w) > 1 && w.shape[2] * w.shape[3] > 1 &&
-      w.stride[4] != w.shape[2] * w.shape[3] * (w.shape[3] > 1 ? w.stride[3] : w.stride[2]))
-    return false;
   return p.alignment >= 16 && (w.shape[1] == 1 || w.stride[1] == 1) && one_pitch &&
-         is_regular(depth_of(w), w.stride[4], p.dtype) && is_regular(w.shape[0], w.stride[0], p.dtype) &&
-         is_regular(w.shape[2], w.stride[2], p.dtype) && is_regular(w.shape[3], w.stride[3], p.dtype);
-}
-
-// Elements from tap to tap of filters that are read in place.
-constexpr std::int64_t tap_pitch_of(const Layout& w) {
-  for (const int axis : {3, 2})
-    if (w.shape[axis] > 1) return w.stride[axis];
-  return w.stride[depth_of(w) > 1 ? 4 : 2];
+         is_regular(w.shape[0], w.stride[0], p.dtype) && is_regular(w.shape[2], w.stride[2], p.dtype) &&
+         is_regular(w.shape[3], w.stride[3], p.dtype);
 }
 
 // Filters with `channels` channels for each tap; across: transposed, so that the filters of a channel are contiguous,
@@ -133,8 +142,15 @@ constexpr void set_filters(Gathering& g, const ConvProblem& p, std::int64_t chan
   g.tap_pitch = g.windows ? g.filters.row_pitch : channels;
   g.filter_pitch = g.filters.rows * g.filters.row_pitch;
   if (g.copies_filters) return;
-  g.tap_pitch = tap_pitch_of(w);
   g.filter_pitch = w.stride[0];
+  g.tap_pitch = w.shape[3] > 1 ? w.stride[3] : w.stride[2];
+  if (!is_volume(p)) return;
+  g.tap_pitch = volume_tap_pitch(p);
+  const auto step = [&](int axis) { return w.shape[axis] > 1 ? w.stride[axis] / g.tap_pitch : 0; };
+  const std::int64_t row = w.shape[3] * step(3), slice = w.shape[2] * step(2);
+  g.order = {.first = 0, .across = static_cast<int>(step(3)), .down = static_cast<int>(step(2) - row)};
+  g.next_slice = static_cast<int>(step(4) - slice);
+  g.filter_taps = 1 + (w.shape[2] - 1) * step(2) + (w.shape[3] - 1) * step(3) + (w.shape[4] - 1) * step(4);
 }
 
 // The walk along an axis of x's own pixels: TMA fills in zeros outside of them.
@@ -271,15 +287,15 @@ constexpr bool is_walkable(const Gathering& g) {
 // The gathering that takes the least time for its products and for the bytes copied before them.
 //   products_of_byte   multiply-adds in the time of one byte of memory traffic, roughly, at the rates that both reach
 //   copy_start         bytes in the time of another kernel's launch
-// Preconditions: there are outputs and terms; volumes can be gathered in place; images' windows are patches, or strides
-// are at most most_image_step and no tap is further than most_image_corner from the first, as copies require. step:
-// channels that a row takes at a time; across: how it reads filters.
+// Preconditions: there are outputs and terms; refuse_large_copies() is empty; volumes can be gathered in place; images'
+// windows are patches, or strides are at most most_image_step and no tap is further than most_image_corner from the
+// first, as copies require. step: channels that a row takes at a time; across: how it reads filters.
 inline Gathering gathering_of(const ConvProblem& p, int step, bool across) {
   constexpr double products_of_byte = 100, copy_start = 8e6;
   Gathering best;
   double best_score = 0;
   const auto consider = [&](const Gathering& g) {
-    if (!is_walkable(g)) return;
+    if (!is_walkable(g) || real(g.image.elements()) >= int_range) return;
     const double products = static_cast<double>(pixels_of(p)) * static_cast<double>(ceil_div(p.w.shape[0], 64) * 64) *
                             static_cast<double>(g.steps(step) * step);
     const double copied = g.bytes() > 0 ? copy_start + 2 * static_cast<double>(g.bytes()) : 0;

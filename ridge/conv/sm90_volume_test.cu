@@ -12,6 +12,9 @@ struct Volumes {
   int gap = 0;                    // elements between pixels of x
   bool filters_in_front = false;  // channels are the filters' second axis: they are copied
   bool special_values = false;
+  int each = 1;           // filters are every so many-th tap of others, along each axis
+  bool reversed = false;  // filters' taps lie in reverse order
+  bool y_planes = false;  // y's channels lie apart
 };
 constexpr ConvGeometry padded_all(std::int64_t n) {
   return {.pad = {n, n, n, n}, .depth = {.front = n, .back = n}, .layout = ConvLayout::nhwc};
@@ -35,12 +38,19 @@ template <class T> struct Made {
     std::mt19937 bits(5);
     const std::int64_t pitch = t.c + t.gap;
     x = filled<T>(bits, t.n * t.d * t.h * t.w * pitch);
-    w = filled<T>(bits, t.k * t.t * t.r * t.s * t.c);
+    const std::int64_t slices = t.t * t.each, rows = t.r * t.each, columns = t.s * t.each;
+    w = filled<T>(bits, t.k * slices * rows * columns * t.c);
     vx = view(x.data(), {t.n, t.d, t.h, t.w, t.c});
     vx.layout.stride = {t.d * t.h * t.w * pitch, t.h * t.w * pitch, t.w * pitch, pitch, 1};
     vw = view(w.data(), {t.k, t.t, t.r, t.s, t.c});
-    const std::int64_t taps = t.t * t.r * t.s;
+    const std::int64_t taps = slices * rows * columns, plane = rows * columns * t.c, row = columns * t.c;
     if (t.filters_in_front) vw.layout.stride = {t.c * taps, t.r * t.s, t.s, 1, taps};
+    else vw.layout.stride = {t.c * taps, t.each * plane, t.each * row, t.each * t.c, 1};
+    if (t.reversed) {
+      vw.data = w.data() + (t.t - 1) * vw.layout.stride[1] + (t.r - 1) * vw.layout.stride[2] +
+                (t.s - 1) * vw.layout.stride[3];
+      for (const int axis : {1, 2, 3}) vw.layout.stride[axis] *= -1;
+    }
     y_shape = *conv2d_shape(t.geometry, vx.layout, vw.layout);
     if (!t.special_values) return;
     x.front() = T(INFINITY);
@@ -48,11 +58,14 @@ template <class T> struct Made {
     w.back() = T(INFINITY);
   }
   std::int64_t outputs() const { return y_shape[0] * y_shape[1] * y_shape[2] * y_shape[3] * y_shape[4]; }
-  TensorView like_y(std::vector<T>& v) const {
-    return view(v.data(), {y_shape[0], y_shape[1], y_shape[2], y_shape[3], y_shape[4]});
+  TensorView like_y(std::vector<T>& v, bool planes = false) const {
+    TensorView y = view(v.data(), {y_shape[0], y_shape[1], y_shape[2], y_shape[3], y_shape[4]});
+    const std::int64_t plane = y_shape[2] * y_shape[3], volume = y_shape[1] * plane;
+    if (planes) y.layout.stride = {y_shape[4] * volume, plane, y_shape[3], 1, volume};
+    return y;
   }
   ConvOracle oracle(const ConvProblem& p, const T* dy = nullptr) const {
-    ConvOracle o = oracle_of<T>(p, x.data(), w.data());
+    ConvOracle o = oracle_of<T>(p, x.data(), static_cast<const T*>(vw.data));
     const ConvDepth& depth = p.geometry.depth;
     o.d = depth_of(p.x);
     o.t = depth_of(p.w);
@@ -61,7 +74,7 @@ template <class T> struct Made {
     o.front = depth.front;
     o.dilation_d = depth.dilation;
     o.x = reader(x.data(), p.x);
-    o.filter = reader(w.data(), p.w);
+    o.filter = reader(static_cast<const T*>(vw.data), p.w);
     if (dy) o.dy = reader(dy, p.y);
     return o;
   }
@@ -90,9 +103,9 @@ template <int I, class T> void check(const Volumes& t, int slices = 1) {
   std::vector<T> bias = filled<T>(bits, t.k), residual = filled<T>(bits, made.outputs());
   const ConvTensors tensors{.x = made.vx,
                             .w = made.vw,
-                            .y = made.like_y(y),
+                            .y = made.like_y(y, t.y_planes),
                             .bias = view(bias.data(), {t.k}),
-                            .residual = made.like_y(residual)};
+                            .residual = made.like_y(residual, t.y_planes)};
   auto problem = ConvProblem::of(tensors, t.geometry, {.activation = Activation::relu, .residual_first = true});
   ASSERT_TRUE(problem.ok()) << problem.error().message();
   problem->alignment = 16;
@@ -103,7 +116,7 @@ template <int I, class T> void check(const Volumes& t, int slices = 1) {
   Bench bench(plan);
   const Arguments args{.plan = bench.plan,
                        .x = made.x.data(),
-                       .w = made.w.data(),
+                       .w = made.vw.data,
                        .bias = bias.data(),
                        .residual = residual.data(),
                        .y = y.data(),
@@ -190,6 +203,36 @@ TEST(VolumesOnHopper, FiltersAreCopiedWhereTheirChannelsAreApart) {
   check<wgmma_64, half>({.about = "kctrs", .c = 40, .k = 24, .geometry = padded_all(1), .filters_in_front = true});
   check<wgmma_64, half>({.about = "pixels apart", .c = 40, .k = 24, .geometry = padded_all(1), .gap = 8});
 }
+// As the gradient of x hands them over, for each phase of a stride (flipped.hpp).
+TEST(VolumesOnHopper, EverySecondTap) {
+  for (const std::int64_t taps : {1, 2, 3})
+    for (const int slices : {1, 4})
+      check<wgmma_64, half>({.about = "all axes",
+                             .n = 2,
+                             .c = 72,
+                             .d = 5,
+                             .k = 24,
+                             .t = taps,
+                             .r = taps,
+                             .s = taps,
+                             .geometry = padded_all(1),
+                             .each = 2},
+                            slices);
+  const Volumes one_row{.about = "a row", .n = 2, .c = 40, .k = 24, .t = 2, .r = 1, .s = 3, .geometry = padded_all(1)};
+  Volumes t = one_row;
+  for (const bool y_planes : {false, true}) {
+    t.y_planes = y_planes;
+    check<wgmma_64, half>(t);
+    t.each = 3;
+    check<wgmma_64, half>(t);
+    check<fma_64, float>(one_row);
+  }
+}
+TEST(VolumesOnHopper, ReversedTaps) {
+  check<fma_64, float>({.about = "reversed", .n = 2, .c = 40, .k = 24, .geometry = padded_all(1), .reversed = true});
+  check<wgmma_64, half>({.about = "reversed", .n = 2, .c = 40, .k = 24, .geometry = padded_all(1), .reversed = true});
+  check<fma_64, float>({.about = "planes", .n = 2, .c = 40, .k = 24, .geometry = padded_all(1), .y_planes = true});
+}
 TEST(VolumesOnHopper, SlicesOfTheSumAndInfinities) {
   const Volumes t{.about = "slices", .n = 2, .c = 136, .d = 3, .h = 4, .w = 5, .k = 40, .geometry = padded_all(1)};
   for (const int slices : {2, 5, 16}) check<wgmma_64, half>(t, slices);
@@ -262,10 +305,17 @@ TEST(VolumesOnHopper, WhatTheEngineCannotWalkIsRefused) {
   };
   EXPECT_EQ(why(padded_all(1)), "");
   EXPECT_EQ(why(padded_all(16)), "");
-  const std::string sixteen = "it takes volumes with strides to 8, and padding and filters' extents to 16";
-  EXPECT_EQ(why(padded_all(17)), sixteen);
-  EXPECT_EQ(why({.depth = {.dilation = 9}, .layout = ConvLayout::nhwc}), sixteen);
-  EXPECT_EQ(why({.depth = {.stride = 9}, .layout = ConvLayout::nhwc}), sixteen);
+  const std::string corners =
+      "it takes volumes with padding in front of 16 at most, and behind of what a filter reaches, give or take 15";
+  const auto along_d = [](ConvDepth d) -> ConvGeometry { return {.depth = d, .layout = ConvLayout::nhwc}; };
+  EXPECT_EQ(why(along_d({.front = 17})), corners);
+  EXPECT_EQ(why(along_d({.back = 17})), "");
+  EXPECT_EQ(why(along_d({.back = 18})), corners);
+  EXPECT_EQ(why(along_d({.dilation = 8})), "");
+  EXPECT_EQ(why(along_d({.dilation = 9})), corners);
+  EXPECT_EQ(why(along_d({.dilation = 15, .front = 15, .back = 15})), "");
+  EXPECT_EQ(why(along_d({.dilation = 16, .front = 16, .back = 16})), corners);  // a tap 32 from the first
+  EXPECT_EQ(why(along_d({.stride = 9})), "it is for strides of at most 8");
   EXPECT_EQ(why({.layout = ConvLayout::nchw}),
             "it takes volumes with channels innermost, whose pixels start on 16 bytes");
 }

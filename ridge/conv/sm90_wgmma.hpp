@@ -59,8 +59,8 @@ inline std::string fits(const Variant& row, const SplitProblem& s, const DeviceI
   if (std::string why = refuse_uncounted(c, p); !why.empty()) return why;
   if (std::string why = refuse_smem(gemm_kernels::wgmma_smem_bytes(wgmma_tile(c)), device); !why.empty()) return why;
   if (!are_patches(p))
-    if (std::string why = refuse_steps(p); !why.empty()) return why;
-  if (std::string why = refuse_large_copies(p); !why.empty()) return why;
+    if (std::string why = refuse_steps(p, false); !why.empty()) return why;
+  if (std::string why = refuse_large_copies(p, false); !why.empty()) return why;
   return p.backward ? refuse_gradients(p, device) : std::string{};
 }
 

@@ -25,7 +25,9 @@ _SIGNATURES = {
     "attention_layer": tuple(inspect.signature(F.multi_head_attention_forward).parameters),
     "encoder_layer": (),  # its arguments have no names
     "attention": ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa"),
-    **dict.fromkeys(("conv1d", "conv2d", "conv3d"), ("input", "weight", "bias", "stride", "padding", "dilation", "groups")),
+    **dict.fromkeys(
+        ("conv1d", "conv2d", "conv3d"), ("input", "weight", "bias", "stride", "padding", "dilation", "groups")
+    ),
     **dict.fromkeys(
         ("conv_transpose1d", "conv_transpose2d"),
         ("input", "weight", "bias", "stride", "padding", "output_padding", "groups", "dilation"),

@@ -1,5 +1,5 @@
-"""Patterns of networks of images, signals and volumes: convolutions with the batch norm, activation and residual after them, group
-norms.
+"""Patterns of networks of images, signals and volumes: convolutions with the batch norm, activation and residual after
+them, group norms.
 
 Images are shown as [n, channels, rows, columns], signals as [n, channels, columns] and volumes as [n, channels, slices,
 rows, columns], whatever lies innermost; Ridge's operators are told.
@@ -115,7 +115,7 @@ def _convolution_and_pass(x, w, bias, residual, activation, *how):
 
 
 def _numbers(given):
-    """One number or a pair, in Ridge's words."""
+    """One number, or one for each axis or side, in Ridge's words."""
     numbers = given if isinstance(given, (tuple, list)) else (given,)
     if not all(isinstance(n, int) for n in numbers):
         raise Unfit(f"its padding is {given!r}" if isinstance(given, str) else "its sizes are no numbers")
@@ -151,7 +151,8 @@ def _padding(given):
         return 0 if padding == "valid" else padding
     taps = value(given["weight"]).shape[2:]
     dilation = given.get("dilation", 1)
-    dilation = dilation if isinstance(dilation, (tuple, list)) else (dilation,) * len(taps)
+    dilation = tuple(dilation) if isinstance(dilation, (tuple, list)) else (dilation,)
+    dilation *= len(taps) // len(dilation)
     sums = [step * (count - 1) for step, count in zip(dilation, taps)]
     return [*(total // 2 for total in sums), *(total - total // 2 for total in sums)]
 
