@@ -26,7 +26,7 @@ template <> struct PixelDepth<true> {
 };
 template <bool Volume> struct TapDepth {};
 template <> struct TapDepth<true> {
-  Divider outer;
+  Divider outer;  // rows of a slice; or where channels come last in the count, slices
   int gathered, step, dense;
 };
 
@@ -159,24 +159,6 @@ __global__ void __launch_bounds__(Policy::config.threads)
 
 // ---- launch
 
-// The pixels of `out`, [n, c, h, w] of the maps' outputs, which gather from planes of `in`.
-static inline Pixels pixels_of(const AxisMap& h, const AxisMap& w, const Layout& in, const Layout& out) {
-  return {.columns = Divider(std::max<std::int64_t>(w.outputs, 1)),
-          .rows = Divider(std::max<std::int64_t>(h.outputs, 1)),
-          .gathered_n = whole(in.stride[0]),
-          .gathered_i = whole(h.scale * in.stride[2]),
-          .gathered_j = whole(w.scale * in.stride[3]),
-          .first = whole(h.shift * in.stride[2] + w.shift * in.stride[3]),
-          .scale_i = whole(h.scale),
-          .scale_j = whole(w.scale),
-          .shift_i = whole(h.shift),
-          .shift_j = whole(w.shift),
-          .dense_n = whole(out.stride[0]),
-          .dense_i = whole(out.stride[2]),
-          .dense_j = whole(out.stride[3]),
-          .depth = {}};
-}
-
 // How inputs, filters and outputs meet along each axis; an image's d is not used.
 struct AxisMaps {
   AxisMap h, w, d;
@@ -187,29 +169,36 @@ static inline AxisMaps forward_maps(const ConvProblem& p) {
   return {axis_h(p).forward(), axis_w(p).forward(), axis_d(p).forward()};
 }
 
-// The same in images or in volumes.
+static inline Divider divider(std::int64_t n) { return Divider(std::max<std::int64_t>(n, 1)); }
+
+// The pixels of `out`, [n, c, h, w] and d of the maps' outputs, which gather from planes of `in`.
 template <bool Volume> static PixelsIn<Volume> pixels_in(const AxisMaps& m, const Layout& in, const Layout& out) {
-  const Pixels slice = pixels_of(m.h, m.w, in, out);
-  if constexpr (!Volume) return slice;
-  else
-    return {slice.columns,
-            slice.rows,
-            slice.gathered_n,
-            slice.gathered_i,
-            slice.gathered_j,
-            whole(slice.first + m.d.shift * in.stride[4]),
-            slice.scale_i,
-            slice.scale_j,
-            slice.shift_i,
-            slice.shift_j,
-            slice.dense_n,
-            slice.dense_i,
-            slice.dense_j,
-            {.slices = Divider(std::max<std::int64_t>(m.d.outputs, 1)),
-             .gathered = whole(m.d.scale * in.stride[4]),
-             .scale = whole(m.d.scale),
-             .shift = whole(m.d.shift),
-             .dense = whole(out.stride[4])}};
+  const auto& [h, w, d] = m;
+  PixelDepth<Volume> depth{};
+  if constexpr (Volume)
+    depth = {.slices = divider(d.outputs),
+             .gathered = whole(d.scale * in.stride[4]),
+             .scale = whole(d.scale),
+             .shift = whole(d.shift),
+             .dense = whole(out.stride[4])};
+  const std::int64_t first_slice = Volume ? d.shift * in.stride[4] : 0;
+  return {.columns = divider(w.outputs),
+          .rows = divider(h.outputs),
+          .gathered_n = whole(in.stride[0]),
+          .gathered_i = whole(h.scale * in.stride[2]),
+          .gathered_j = whole(w.scale * in.stride[3]),
+          .first = whole(h.shift * in.stride[2] + w.shift * in.stride[3] + first_slice),
+          .scale_i = whole(h.scale),
+          .scale_j = whole(w.scale),
+          .shift_i = whole(h.shift),
+          .shift_j = whole(w.shift),
+          .dense_n = whole(out.stride[0]),
+          .dense_i = whole(out.stride[2]),
+          .dense_j = whole(out.stride[3]),
+          .depth = depth};
+}
+static inline Pixels pixels_of(const AxisMap& h, const AxisMap& w, const Layout& in, const Layout& out) {
+  return pixels_in<false>({h, w, {}}, in, out);
 }
 
 // The taps of a filter with `channels` channels of stride `channel_stride`, which gather from planes of `in`.
@@ -217,7 +206,6 @@ template <bool Volume> static PixelsIn<Volume> pixels_in(const AxisMaps& m, cons
 template <bool ChannelsLast, bool Volume>
 static TapsIn<Volume> taps_in(const AxisMaps& m, const Layout& in, const Layout& filter, std::int64_t channels,
                               std::int64_t channel_stride) {
-  const auto divider = [](std::int64_t n) { return Divider(std::max<std::int64_t>(n, 1)); };
   const auto& [h, w, d] = m;
   TapDepth<Volume> depth{};
   if constexpr (Volume)
