@@ -83,11 +83,14 @@ class CliOnGpu : public Cli {
   }
 };
 
-// Where ridge-trace has been built.
+// Where ridge-trace has been built since the programs: an older one would be built by the first call, which says so.
 class CliTrace : public Cli {
  protected:
   void SetUp() override {
-    if (std::filesystem::exists(std::filesystem::path(RIDGE_PROGRAM).parent_path() / "ridge-trace")) return;
+    const std::filesystem::path program = RIDGE_PROGRAM, tracer = program.parent_path() / "ridge-trace";
+    std::error_code error;
+    const auto built = std::filesystem::last_write_time(tracer, error);
+    if (!error && built >= std::filesystem::last_write_time(program)) return;
     std::puts("skipped: ridge-trace is not built");
     GTEST_SKIP();
   }
