@@ -114,7 +114,7 @@ inline std::string fits(const Variant&, const SplitProblem& s, const DeviceInfo&
   const ConvProblem& p = s.problem;
   const int most_phases = is_volume(p) ? 8 : 4;
   if (!has_dx(p) || has_dw(p)) return "it is for transposed convolutions, and the gradient of x alone";
-  if (conv_detail::phases_of(p) > most_phases)
+  if (phase_count(p) > most_phases)
     return "more than " + std::string(is_volume(p) ? "eight" : "four") + " phases of the stride";
   if (!is_in_place(p) && !are_rows(p.w)) return "slices of the filters do not follow each other";
   constexpr std::int64_t few = 64;  // as many as the rows for few channels take
@@ -124,7 +124,8 @@ inline std::string fits(const Variant&, const SplitProblem& s, const DeviceInfo&
   if (taps_of(p) == 1) return "filters of one tap are a matrix product either way";
   const Axis axes[] = {axis_h(p), axis_w(p), axis_d(p)};
   bool are_threes = p.dtype == f32 && p.geometry.stride != ConvPair{} && !is_volume(p);
-  for (const Axis& a : axes) {
+  for (int axis = 0; axis < 3; ++axis) {
+    const Axis& a = axes[axis];
     bool is_three = false;
     for (std::int64_t i = 0; i < std::min(a.stride, a.inputs); ++i) {
       const PhaseAxis phase = phase_axis(a, i);
@@ -133,7 +134,7 @@ inline std::string fits(const Variant&, const SplitProblem& s, const DeviceInfo&
       if (std::max(phase.before, phase.after) >= most) return "a phase with padding of 2^30 or more";
       is_three |= phase.map.taps == 3;
     }
-    if (&a != &axes[2]) are_threes &= is_three;
+    if (axis < 2) are_threes &= is_three;  // an image's
   }
   // Its errors are not those of a plain sum, and the tests have their bound for whole filters alone.
   if (are_threes) return "a phase of 3x3 taps, which Winograd's row would take";

@@ -101,7 +101,7 @@ inline double clocks(const Config& c, const ConvProblem& p) {
   constexpr double scattered_store = 1.9;
   if (!p.backward) return groups * output / 128 * work + (channels_last(p) ? scattered_store * real(p.y.count()) : 0);
   const double inputs = padded(channels, c.tile_filters) * padded(pixels_of(p.x), c.tile_pixels) * real(filters) *
-                        std::max(1.0, real(taps_of(p)) / phases_of(p));
+                        std::max(1.0, real(taps_of(p)) / phase_count(p));
   const double weights = padded(filters, c.tile_filters) * padded(terms_of(p), c.tile_pixels) * real(pixels_of(p));
   return groups * (real(has_dx(p)) * inputs + 1.3 * real(has_dw(p)) * weights) / 128 * work;
 }
@@ -127,7 +127,7 @@ inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const D
     k.block_us += implicit_start_us;
     if (k.blocks <= device.sms && c.threads <= 128) k.clocks *= implicit_waits_alone;
   } else {
-    k.launches = (has_dx(p) ? static_cast<int>(phases_of(p)) : 0) + (has_dw(p) ? 2 : 0);
+    k.launches = (has_dx(p) ? static_cast<int>(phase_count(p)) : 0) + (has_dw(p) ? 2 : 0);
     if (has_dw(p)) k.bytes_written += 2.0 * s.split * 4 * real(p.w.count());
   }
   k.tile_efficiency = real(filters) * real(pixels_of(p)) /

@@ -71,8 +71,8 @@ constexpr std::int64_t terms_of_input(const ConvProblem& p) {
   return filters_of_group(p) * ceil_div(p.w.shape[2], stride.h) * ceil_div(p.w.shape[3], stride.w) *
          ceil_div(depth_of(p.w), p.geometry.depth.stride);
 }
-// Phases of the strides (geometry.hpp). In double: they may be any number.
-constexpr double phases_of(const ConvProblem& p) {
+// The number of phases of the strides (geometry.hpp). In double: strides may be any number.
+constexpr double phase_count(const ConvProblem& p) {
   const ConvGeometry& g = p.geometry;
   return static_cast<double>(g.stride.h * g.stride.w) * static_cast<double>(g.depth.stride);
 }
@@ -133,7 +133,7 @@ inline std::string refuse_large_planes(const ConvProblem& p) {
 // For kernels that launch once for each phase of the stride (geometry.hpp).
 inline std::string refuse_phases(const ConvProblem& p) {
   constexpr double most = 64;
-  return has_dx(p) && phases_of(p) > most ? "the gradient of x takes more than 64 launches with these strides" : "";
+  return has_dx(p) && phase_count(p) > most ? "the gradient of x takes more than 64 launches with these strides" : "";
 }
 
 // ---- models

@@ -86,26 +86,19 @@ class RequestReader {
   Status read_pad() {
     if (!options_.has("pad")) return {};
     const auto n = whole_numbers(options_.text("pad"));
+    const auto all = static_cast<std::size_t>(r_.axes);
+    if (!n || (n->size() != 1 && n->size() != all && n->size() != 2 * all))
+      return wrong("pad", r_.axes == 1 ? "a whole number, or two as LEFT,RIGHT"
+                          : r_.axes == 2
+                              ? "a whole number, two as H,W, or four as TOP,LEFT,BOTTOM,RIGHT"
+                              : "a whole number, three as D,H,W, or six as FRONT,TOP,LEFT,BACK,BOTTOM,RIGHT");
+    // Before an axis, and after it: axes count from the last, w.
+    const auto before = [&](std::size_t axis) { return (*n)[n->size() == 1 ? 0 : all - 1 - axis]; };
+    const auto after = [&](std::size_t axis) { return (*n)[n->size() == 1 ? 0 : n->size() - 1 - axis]; };
     ConvPad& pad = r_.geometry.pad;
-    if (r_.axes == 1) {
-      if (!n || n->size() > 2) return wrong("pad", "a whole number, or two as LEFT,RIGHT");
-      pad.left = n->front();
-      pad.right = n->back();
-      return {};
-    }
-    if (r_.axes == 3) {
-      if (!n || (n->size() != 1 && n->size() != 3 && n->size() != 6))
-        return wrong("pad", "a whole number, three as D,H,W, or six as FRONT,TOP,LEFT,BACK,BOTTOM,RIGHT");
-      const auto side = [&](std::size_t i) { return (*n)[n->size() == 1 ? 0 : i % n->size()]; };
-      pad = {side(1), side(2), side(4), side(5)};
-      r_.geometry.depth.front = side(0);
-      r_.geometry.depth.back = side(3);
-      return {};
-    }
-    if (!n || n->size() == 3 || n->size() > 4)
-      return wrong("pad", "a whole number, two as H,W, or four as TOP,LEFT,BOTTOM,RIGHT");
-    const auto& p = *n;
-    pad = {p[0], p[p.size() > 1 ? 1 : 0], p[p.size() == 4 ? 2 : 0], p.back()};
+    pad.left = before(0), pad.right = after(0);
+    if (r_.axes > 1) pad.top = before(1), pad.bottom = after(1);
+    if (r_.axes > 2) r_.geometry.depth.front = before(2), r_.geometry.depth.back = after(2);
     return {};
   }
   Status read_epilogue() {

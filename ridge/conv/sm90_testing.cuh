@@ -62,15 +62,16 @@ template <class T> std::vector<T> filled(std::mt19937& bits, std::int64_t count)
   return v;
 }
 
-// An element of a tensor in a problem's layout, by n, c, h, w or k, c, r, s.
-template <class T> T& at(T* data, const Layout& t, std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
-  return data[a * t.stride[0] + b * t.stride[1] + c * t.stride[2] + d * t.stride[3]];
+// An element of a tensor in a problem's layout, by n, c, h, w or k, c, r, s; e: of a volume's depth.
+template <class T>
+T& at(T* data, const Layout& t, std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d, std::int64_t e = 0) {
+  return data[a * t.stride[0] + b * t.stride[1] + c * t.stride[2] + d * t.stride[3] + e * t.stride[4]];
 }
 
 // dy: null in a forward problem.
 template <class T> ConvOracle oracle_of(const ConvProblem& p, const T* x, const T* w, const T* dy = nullptr) {
   const auto reader = [](const T* data, const Layout& t) {
-    return [=](auto a, auto b, auto c, auto d, auto) { return double{float(at(data, t, a, b, c, d))}; };
+    return [=](auto... place) { return double{float(at(data, t, place...))}; };
   };
   const ConvGeometry& g = p.geometry;
   ConvOracle oracle{.n = p.x.shape[0],
@@ -89,6 +90,12 @@ template <class T> ConvOracle oracle_of(const ConvProblem& p, const T* x, const 
                     .dilation_h = g.dilation.h,
                     .dilation_w = g.dilation.w,
                     .groups = p.geometry.groups,
+                    .d = depth_of(p.x),
+                    .t = depth_of(p.w),
+                    .od = depth_of(p.y),
+                    .stride_d = g.depth.stride,
+                    .front = g.depth.front,
+                    .dilation_d = g.depth.dilation,
                     .x = reader(x, p.x),
                     .filter = reader(w, p.w),
                     .dy = {}};
@@ -96,18 +103,21 @@ template <class T> ConvOracle oracle_of(const ConvProblem& p, const T* x, const 
   return oracle;
 }
 
-// Expects that every element is what want(a, b, c, d) rounds to, and that nothing was written after them.
+// Expects that every element is what want(a, b, c, d, e) rounds to, and that nothing was written after them.
 template <class T, class Want> void expect(const char* name, const std::vector<T>& got, const Layout& t, Want&& want) {
   SCOPED_TRACE(name);
   for (std::int64_t a = 0; a < t.shape[0]; ++a)
     for (std::int64_t b = 0; b < t.shape[1]; ++b)
       for (std::int64_t c = 0; c < t.shape[2]; ++c)
-        for (std::int64_t d = 0; d < t.shape[3]; ++d) {
-          const double wanted = want(a, b, c, d);
-          const float rounded = float(T(static_cast<float>(wanted))), element = float(at(got.data(), t, a, b, c, d));
-          if (std::isnan(wanted)) ASSERT_TRUE(std::isnan(element)) << a << " " << b << " " << c << " " << d;
-          else ASSERT_EQ(element, rounded) << a << " " << b << " " << c << " " << d;
-        }
+        for (std::int64_t d = 0; d < t.shape[3]; ++d)
+          for (std::int64_t e = 0; e < depth_of(t); ++e) {
+            const double wanted = want(a, b, c, d, e);
+            const float rounded = float(T(static_cast<float>(wanted))),
+                        element = float(at(got.data(), t, a, b, c, d, e));
+            if (std::isnan(wanted))
+              ASSERT_TRUE(std::isnan(element)) << a << " " << b << " " << c << " " << d << " " << e;
+            else ASSERT_EQ(element, rounded) << a << " " << b << " " << c << " " << d << " " << e;
+          }
   for (std::size_t i = got.size() - behind; i < got.size(); ++i) ASSERT_EQ(float(got[i]), untouched);
 }
 
@@ -164,7 +174,8 @@ template <class T> struct Output {
     return true;
   }
   // The element (n, k, i, j), of its sum: act(sum + bias) + addend, or act(sum + bias + addend). relu or none.
-  double want(const ConvProblem& p, double sum, std::int64_t n, std::int64_t k, std::int64_t i, std::int64_t j) const {
+  double want(const ConvProblem& p, double sum, std::int64_t n, std::int64_t k, std::int64_t i, std::int64_t j,
+              std::int64_t /*of a volume*/) const {
     const double addend = t.residual ? double{float(at(residual.data(), *p.residual, n, k, i, j))} : 0;
     if (t.bias) sum += double{float(bias[static_cast<std::size_t>(k)])};
     if (t.epilogue.residual_first) sum += addend;

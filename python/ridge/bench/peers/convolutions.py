@@ -6,7 +6,6 @@ import torch
 import torch.nn.functional as F
 
 from ridge.bench.gradient import Gradient
-from ridge.bench.peers.images import sides
 from ridge.bench.peers.table import ACTIVATIONS, add, epilogue, is_backward
 
 
@@ -18,26 +17,16 @@ class _Shape:
         self.axes = int(case.op[-2])
         self.last = case.option("layout", "")[-1:] == "c"  # channels are innermost
         self.groups = int(case.option("groups", 1))
-        if self.axes == 3:
-            r = case["r"]
-            self.inputs = [case[axis] for axis in "dhw"]
-            self.taps = [case.get("t", r), r, case.get("s", r)]
-            pads = [int(pad) for pad in case.option("pad", "0").split(",")]
-            pads = pads * 3 if len(pads) == 1 else pads
-            self.before, self.after = pads[:3], pads[-3:]
-        elif self.axes == 2:
-            r = case["r"]
-            self.inputs, self.taps = [case["h"], case["w"]], [r, case.get("s", r)]
-            top, left, bottom, right = sides(case)
-            self.before, self.after = [top, left], [bottom, right]
-        else:
-            pads = [int(pad) for pad in case.option("pad", "0").split(",")]
-            self.inputs, self.taps, self.before, self.after = [case["w"]], [case["s"]], pads[:1], pads[-1:]
+        names, r = "dhw"[-self.axes :], case.get("r", 1)
+        self.inputs = [case[name] for name in names]
+        self.taps = [case.get("t", r), r, case.get("s", r)][-self.axes :]
 
         def along(key, otherwise):
             numbers = [int(n) for n in str(case.option(key, otherwise)).split(",")]
             return numbers * self.axes if len(numbers) == 1 else numbers
 
+        pads = along("pad", 0)
+        self.before, self.after = pads[: self.axes], pads[-self.axes :]
         self.stride, self.dilation, self.more = along("stride", 1), along("dilation", 1), along("output_pad", 0)
         each = zip(self.inputs, self.taps, self.stride, self.dilation, self.before, self.after, self.more)
         self.outputs = [self._outputs(*axis) for axis in each]
