@@ -27,7 +27,8 @@ def small(case):
             return 2 * (case["hq"] // case["hkv"])
         if key[0] == "d" and key != "d":
             return 3 + i
-        return 3 if key in "rs" and case.op != "rope" else 8 * (1 + i) + (key == "w")
+        windows = "rstd" if case.op == "conv3d" else "" if case.op == "rope" else "rs"
+        return 3 if key in windows else 8 * (1 + i) + (key == "w")
 
     sizes = ",".join(f"{key}={size(i, key)}" for i, key in enumerate(case.sizes))
     options = [f"{key}={4 if key == 'groups' else value}" for key, value in case.options.items()]
