@@ -357,6 +357,21 @@ def test_parameters_of_another_float_type(op, inputs, options, wide, narrow):
         assert all(t.grad is None or t.grad.dtype == t.dtype for t in made.values())
 
 
+@pytest.mark.parametrize("op, inputs, options", [p for p in REQUESTS if accept.PARAMETERS & set(p.values[1])])
+def test_parameters_are_widened_where_they_must_be(op, inputs, options):
+    """A copy of x in float32 costs more than many an operator: what takes float32 parameters as they are gets them so."""
+    if "bf16" not in op.dtypes:
+        pytest.skip("of other types")
+    made = tensors(op, inputs, dtype=torch.bfloat16)
+    made = {n: (t.float() if n in accept.PARAMETERS else t).detach() for n, t in made.items()}
+    try:
+        getattr(ridge, op.name)(*[made.get(name) for name in op.inputs], **options)
+        taken = True
+    except (TypeError, ValueError):
+        taken = False
+    assert accept.mixes_types(op, made) == (not taken)
+
+
 @pytest.mark.parametrize(
     "left, right",
     [

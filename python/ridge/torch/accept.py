@@ -11,7 +11,7 @@ import torch
 _FLOATS = frozenset({torch.float32, torch.float16, torch.bfloat16})
 PARAMETERS = frozenset({"gamma", "beta", "bias", "cos", "sin"})
 _OF_ANY_TYPE = frozenset({"gemm", "linear", "grouped_gemm"})  # whose epilogues convert
-_OF_FLOAT32_TOO = ("group_norm", "batch_norm")
+_OF_FLOAT32_TOO = ("group_norm", "batch_norm", "rope")
 
 
 def mixes_types(op, given):
