@@ -260,6 +260,11 @@ def gemm(dtype, rng):
             spread = (k + 8) * computed_in(dtype) * (sizes * (np.abs(products) + magnitude) + magnitude * np.abs(by))
             stored = (*stored, None, None, None, gate.T.copy() if layout[1] == "t" else gate)
             yield Case(stored, {"layout": layout, "epilogue": "relu+gate"}, (np.maximum(products, 0) * by,), (spread,))
+            bias = make(rng, dtype, n)
+            want = np.maximum(products, 0) * (by + double(bias))
+            spread = spread + (k + 8) * computed_in(dtype) * magnitude * np.abs(double(bias))
+            options = {"layout": layout, "epilogue": "relu+gate+gate_bias"}
+            yield Case((*stored, bias), options, (want,), (spread,))
     if dtype not in ("i8", "f8e4m3", "f8e5m2"):
         for of_a, of_b in [((2, 3), (2, 3)), ((2, 3), ()), ((2, 3), (1, 1)), ((1,), (4,)), ((), (2, 1, 2))]:
             a, b = make(rng, dtype, *of_a, 5, 9), make(rng, dtype, *of_b, 9, 7)

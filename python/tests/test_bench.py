@@ -96,6 +96,7 @@ DRAWN = [
     "attention:f32:b=2,hq=2,hkv=2,sq=9,sk=17,d=8:causal=lower_right",
     "attention:f32:b=2,hq=4,hkv=1,sq=9,sk=9,d=8:causal:layout=bshd:place=packed",
     "gemm:f32:m=9,n=17,k=24,batch=3:place=packed:layout=nt:epilogue=bias+silu+gate+residual",
+    "gemm:f16:m=9,n=17,k=24:layout=nt:epilogue=bias+gelu+gate+gate_bias+residual",
     "gemm:bf16:m=9,n=17,k=24:place=padded:layout=tn:beta",
     "gemm:i8:m=32,n=16,k=24:out=bf16:layout=nt:epilogue=bias+relu:alpha=0.01",
     "linear:bf16:m=9,n=17,k=24,batch=2:out=f32:place=offset:inputs=x,w,bias,residual:activation=silu",

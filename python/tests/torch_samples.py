@@ -297,6 +297,10 @@ SAMPLES = {
         ),
         ({"a": (2, 4, 6), "b": (6, 5)}, {"epilogue": "gelu_tanh"}),
         ({"a": (4, 6), "b": (5, 6), "gate": (5, 6)}, {"layout": "nt", "epilogue": "silu+gate", "alpha": 0.5}),
+        (
+            {"a": (4, 6), "b": (6, 5), "bias": (5,), "gate": (6, 5), "gate_bias": (5,)},
+            {"epilogue": "bias+gelu+gate+gate_bias", "alpha": 0.5},
+        ),
         ({"a": (2, 6, 4), "b": (2, 6, 5)}, {"layout": "tn", "epilogue": "sigmoid"}),
         ({"a": (2, 3, 4, 6), "b": (2, 3, 5, 6)}, {"layout": "nt"}),
         ({"a": (2, 3, 4, 6), "b": (1, 6, 5)}, {"epilogue": "relu"}),

@@ -31,6 +31,7 @@ inline Result<std::vector<TensorType>> case_inputs(const check::Case& c) {
   if (r.bias != GemmBias::none) types.push_back({out, {r.bias == GemmBias::along_n ? n : m}});
   if (r.residual) matrix(out, m, n);
   if (r.gate) types.push_back(types[1]);
+  if (r.gate_bias) types.push_back({out, {n}});
   return types;
 }
 
@@ -77,7 +78,7 @@ class ElementOracle {
   std::int64_t k() const { return k_; }  // 0 if alpha is 0: then there are no products, not even of NaN
 
   struct Addends {
-    std::optional<double> c, bias, residual;  // of the element
+    std::optional<double> c, bias, residual, gate_bias;  // of the element
   };
   void add_to(check::Expected& e, const DotOracle& dot, const DotOracle* gate, const Addends& addends) const {
     const double u = u_;
@@ -86,7 +87,17 @@ class ElementOracle {
                 size = k_ == 0     ? 0
                        : two_float ? std::fabs(sum)  // it leaves the sum of products rounded once
                                    : std::fabs(s_.alpha) * dot.magnitude;
-    const auto add = [&](long double addend) { sum += addend, size += std::fabs(addend); };
+    // What leaves the type that it is computed in is infinite there, or is not where a step is fused. A step after which
+    // it would be anything else may make a NaN, an infinity or a number of it.
+    const long double greatest = dtype_ == f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
+    const auto leaves = [&](long double x) { return std::isfinite(x) && std::fabs(x) > greatest; };
+    bool left = false;
+    const auto add_within = [&](long double& to, long double addend) {
+      const bool either = leaves(to) || leaves(addend);
+      to += addend;
+      left |= either && !leaves(to);
+    };
+    const auto add = [&](long double addend) { add_within(sum, addend), size += std::fabs(addend); };
     if (addends.c) add(static_cast<long double>(s_.beta) * *addends.c);
     if (addends.bias) add(*addends.bias);
     const auto error_of = [&](const DotOracle& product) -> long double {
@@ -110,28 +121,33 @@ class ElementOracle {
       if (s_.activation == Activation::gelu) error += check::quick_gelu_error(out_, sum, value);
     }
     if (gate) {
-      const long double by = k_ == 0 ? 0 : s_.alpha * gate->sum;
-      const long double by_error = error_of(*gate) + u * std::fabs(by) + (k_ + 4) * least_ * (1 + std::fabs(s_.alpha));
+      const long double product = k_ == 0 ? 0 : s_.alpha * gate->sum;
+      long double by = product;
+      if (addends.gate_bias) add_within(by, *addends.gate_bias);
+      const bool before = leaves(value) || leaves(by);
+      const long double by_error =
+          error_of(*gate) + u * std::fabs(product) + u * std::fabs(by) + (k_ + 4) * least_ * (1 + std::fabs(s_.alpha));
       error = error * (std::fabs(by) + by_error) + std::fabs(value) * by_error + u * std::fabs(value * by) + least_;
       value *= by;
+      left |= before && !leaves(value);
     }
-    if (addends.residual) value += *addends.residual;
-    // Where what is scaled left the type that it is computed in, the result is infinite or NaN, or near what follows.
-    const long double greatest = dtype_ == f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
-    const bool beyond = s_.scale != 1 && std::fabs(value) > greatest;
+    if (addends.residual) add_within(value, *addends.residual);
+    const bool before_scale = leaves(value);
     value *= s_.scale;
+    left |= before_scale && !leaves(value);
     error = std::fabs(s_.scale) * (error + 2 * u * std::fabs(value / (s_.scale == 0 ? 1 : s_.scale))) +
             u * std::fabs(value);
     double want = static_cast<double>(value), tolerance = 0;
     // Products of i8 are whole for every fill; what is added to them in float32 need not be.
     const auto whole = [](const std::optional<double>& x) { return !x || *x == std::floor(*x); };
     // And whole numbers are exact up to 1 / u, or where the only rounding is that of the products' sum.
-    const long double with_gate = gate ? size * std::fabs(s_.alpha) * gate->magnitude : size;
+    const long double with_gate =
+        gate ? size * (std::fabs(s_.alpha) * gate->magnitude + std::fabs(addends.gate_bias.value_or(0))) : size;
     const long double most = std::fabs(s_.scale) * (with_gate + std::fabs(addends.residual.value_or(0)));
     const bool one_rounding =
         dtype_ == i8 && s_.alpha == 1 && s_.scale == 1 && !gate && !addends.c && !addends.bias && !addends.residual;
     const bool exact = exact_ && whole(addends.c) && whole(addends.bias) && whole(addends.residual) &&
-                       (out_ == i32 || one_rounding || most <= 1 / u);
+                       whole(addends.gate_bias) && (out_ == i32 || one_rounding || most <= 1 / u);
     if (exact && out_ == i32) {  // each step wraps: the activation sees what is left of the sum
       const auto wrapped = [](long double x) {
         return static_cast<long double>(static_cast<std::int32_t>(static_cast<std::int64_t>(x)));
@@ -150,7 +166,7 @@ class ElementOracle {
     } else {
       want = as_stored(out_, want);
     }
-    if (beyond && std::isfinite(want)) tolerance = HUGE_VAL;
+    if (left) tolerance = HUGE_VAL;
     e.value.push_back(want);
     e.tolerance.push_back(tolerance);
   }
@@ -183,6 +199,7 @@ class CaseOracle {
     if (request_.bias != GemmBias::none) bias_ = &in[next++];
     if (request_.residual) residual_ = &in[next++];
     if (request_.gate) gate_ = &in[next++];
+    if (request_.gate_bias) gate_bias_ = &in[next++];
   }
 
   void add_to(check::Expected& e, std::int64_t offset) const {  // offset: the element's, in D [batch, m, n]
@@ -196,14 +213,16 @@ class CaseOracle {
     element_.add_to(e, product(*b_), by ? &*by : nullptr,
                     {.c = at_if(c_, offset),
                      .bias = at_if(bias_, request_.bias == GemmBias::along_n ? j : i),
-                     .residual = at_if(residual_, offset)});
+                     .residual = at_if(residual_, offset),
+                     .gate_bias = at_if(gate_bias_, j)});
   }
 
  private:
   Request request_;
   ElementOracle element_;
   std::int64_t m_, n_, k_;
-  const check::HostTensor *a_, *b_, *c_ = nullptr, *bias_ = nullptr, *residual_ = nullptr, *gate_ = nullptr;
+  const check::HostTensor *a_, *b_, *c_ = nullptr, *bias_ = nullptr, *residual_ = nullptr, *gate_ = nullptr,
+                                    *gate_bias_ = nullptr;
 };
 
 inline check::Expected case_elements(const check::Case& c, const std::vector<check::HostTensor>& in,
@@ -280,6 +299,8 @@ inline check::CaseBook book() {
     test(with_layout("bf16:m=130,n=136,k=72:fill=ints:epilogue=gate", layout));
     test(with_layout("f16:m=200,n=264,k=328:fill=ints:epilogue=bias+relu+gate:scale=2", layout));
     test(with_layout("bf16:m=67,n=131,k=77:epilogue=bias+silu+gate", layout));
+    test(with_layout("f16:m=130,n=264,k=72:fill=ints:epilogue=bias+relu+gate+gate_bias:alpha=2", layout));
+    test(with_layout("f32:m=67,n=133,k=45:epilogue=bias+gelu+gate+gate_bias", layout));
     for (const char* place : {"offset", "padded", "strided"})
       test(with_layout(std::string("f16:m=70,n=72,k=40:fill=ints:epilogue=gate:place=") + place, layout));
   }
@@ -295,6 +316,11 @@ inline check::CaseBook book() {
   test("f32:m=40,n=72,k=52:epilogue=bias+gelu+gate+residual:beta=2:scale=0.5");
   test("f16:m=33,n=65,k=19:fill=ints:epilogue=gate:layout=tt");
   test("f32:m=33,n=64,k=0:epilogue=bias+gate+residual");
+  test("f32:m=33,n=65,k=0:epilogue=bias+gate+gate_bias+residual");
+  test("f16:m=20,n=136,k=72:epilogue=gelu_tanh+gate+gate_bias:layout=nt:place=offset");
+  test("bf16:m=72,n=131,k=96:fill=ints:epilogue=bias+gate+gate_bias+residual:layout=nt:place=strided");
+  test("bf16:m=3,n=264,k=200,batch=2:epilogue=gate+gate_bias:layout=nt:out=f32");
+  test("f64:m=33,n=65,k=40:epilogue=bias+silu+gate+gate_bias");
   test("f32:m=36,n=68,k=20:fill=ints:epilogue=gate:place=strided");
   test("f32:m=1,n=1,k=1:epilogue=gate:alpha=-1e30:scale=-0");  // an infinity times 0
   test("f32:m=40,n=72,k=32:fill=ints:epilogue=gate:warp=64");
@@ -511,9 +537,11 @@ inline std::vector<check::Expected> grouped_oracle(const check::Case& c, const s
       for (std::int64_t j = 0; j < n; ++j) {
         const Line x{in[0], r.transposed_a() ? i : i * k, r.transposed_a() ? m : 1};
         const Line y{in[1], g * k * n + (r.transposed_b() ? j * k : j), r.transposed_b() ? 1 : n};
-        element.add_to(
-            e, DotOracle(x, y, element.k()), nullptr,
-            {.c = at_if(cs, i * n + j), .bias = at_if(bias, g * n + j), .residual = at_if(residual, i * n + j)});
+        element.add_to(e, DotOracle(x, y, element.k()), nullptr,
+                       {.c = at_if(cs, i * n + j),
+                        .bias = at_if(bias, g * n + j),
+                        .residual = at_if(residual, i * n + j),
+                        .gate_bias = {}});
       }
   // Rows in no group keep their former contents, which are unknown.
   e.value.resize(static_cast<std::size_t>(m * n));

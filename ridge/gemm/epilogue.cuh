@@ -191,14 +191,15 @@ template <int V, class X> __device__ __forceinline__ void store_row(const Tensor
 }
 
 // The epilogue of ridge::gemm: D = scale * (act(alpha * sum + beta * C + bias) + residual), computed in X; with a gate
-// D = scale * (act(alpha * sum + beta * C + bias) * (alpha * gate) + residual). One kernel serves all of its forms and
-// all types of D, which every thread has in common.
+// D = scale * (act(alpha * sum + beta * C + bias) * (alpha * gate + gate_bias) + residual). One kernel serves all of its
+// forms and all types of D, which every thread has in common.
 template <class X> struct StandardEpilogue {
   enum Addend { c, bias, residual };  // in the order of addition; the activation comes before the last
   X alpha, scale;
   Activation activation;
   Tensor addends[3];  // for bias, row_stride or col_stride is 0
   X factors[3];       // beta, 1, 1
+  Tensor gate_bias;   // row_stride is 0
   Tensor d;
   std::int64_t gate_sums = 0;  // not 0: D is a slice's sums, and sums of A G are stored so many elements after A B's
 
@@ -238,7 +239,7 @@ template <class X> struct StandardEpilogue {
     RIDGE_KEEP_LOOP
     for (int i = c; i <= residual; ++i) {
       if (i == residual && activation != Activation::none) activate_many(x);
-      if (i == residual) (multiply_all(x, gates), ...);
+      if (i == residual) (multiply_all<V>(x, gates, at, count, whole), ...);
       if (addends[i].data) add_many<V>(x, addends[i], factors[i], at, count, whole);
     }
     RIDGE_UNROLL_ON_GPU
@@ -269,7 +270,7 @@ template <class X> struct StandardEpilogue {
     RIDGE_KEEP_LOOP
     for (int i = c; i <= residual; ++i) {
       if (i == residual && activation != Activation::none) activate_all(x);
-      if (i == residual) (multiply_all(x, gates), ...);
+      if (i == residual) (multiply_all(x, gates, at), ...);
       if (addends[i].data) add(x, load_row<V, X>(addends[i], at), factors[i]);
     }
     RIDGE_UNROLL_ON_GPU
@@ -288,15 +289,25 @@ template <class X> struct StandardEpilogue {
     if constexpr (std::is_integral_v<X>) return static_cast<X>(static_cast<unsigned>(a) * static_cast<unsigned>(b));
     else return a * b;
   }
+  // x *= alpha * gates + gate_bias
   template <int V, class Acc>
-  __device__ __forceinline__ void multiply_all(simt::vec<X, V>& x, const simt::vec<Acc, V>& gates) const {
+  __device__ __forceinline__ void multiply_all(simt::vec<X, V>& x, const simt::vec<Acc, V>& gates, At at) const {
+    simt::vec<X, V> factor;
     RIDGE_UNROLL_ON_GPU
-    for (int v = 0; v < V; ++v) x[v] = multiply(x[v], multiply(alpha, static_cast<X>(gates[v])));
+    for (int v = 0; v < V; ++v) factor[v] = multiply(alpha, static_cast<X>(gates[v]));
+    if (gate_bias.data) add(factor, load_row<V, X>(gate_bias, at), X(1));
+    RIDGE_UNROLL_ON_GPU
+    for (int v = 0; v < V; ++v) x[v] = multiply(x[v], factor[v]);
   }
   template <int V, int G, class Acc>
-  __device__ __forceinline__ void multiply_all(X (&x)[G * V], const simt::vec<Acc, V> (&gates)[G]) const {
+  __device__ __forceinline__ void multiply_all(X (&x)[G * V], const simt::vec<Acc, V> (&gates)[G], const Vectors& at,
+                                               const int (&count)[G], bool whole) const {
+    X factor[G * V];
     RIDGE_UNROLL_ON_GPU
-    for (int j = 0; j < G * V; ++j) x[j] = multiply(x[j], multiply(alpha, static_cast<X>(gates[j / V][j % V])));
+    for (int j = 0; j < G * V; ++j) factor[j] = multiply(alpha, static_cast<X>(gates[j / V][j % V]));
+    if (gate_bias.data) add_many<V>(factor, gate_bias, X(1), at, count, whole);
+    RIDGE_UNROLL_ON_GPU
+    for (int j = 0; j < G * V; ++j) x[j] = multiply(x[j], factor[j]);
   }
   template <int V> __device__ __forceinline__ void activate_all(simt::vec<X, V>& x) const {
     RIDGE_KEEP_LOOP
@@ -338,7 +349,7 @@ template <class X> struct StandardEpilogue {
     if (addends[c].data) add_rows(c);
     if (addends[bias].data) add_rows(bias);
     if (activation != Activation::none) tile::activate_many<T>(activation, x);
-    (multiply_all(x, gates), ...);
+    (multiply_all<V>(x, gates, at, count, true), ...);
     if (addends[residual].data) add_rows(residual);
     T* to = static_cast<T*>(d.data) + d.offset(at.at<V>(0));
     const std::int64_t apart = at.rows_apart * d.row_stride + at.cols_apart * d.col_stride;

@@ -1,5 +1,5 @@
 // gemm: D = scale * (act(alpha * A B + beta * C + bias) + residual), for matrices or batches of them;
-//       with a gate G  D = scale * (act(alpha * A B + beta * C + bias) * (alpha * A G) + residual);
+//       with a gate G  D = scale * (act(alpha * A B + beta * C + bias) * (alpha * A G + gate_bias) + residual);
 //       with groups of A's rows, a B for each of them. Lists of products of any sizes: list.hpp.
 //
 // Shapes    A [M, K], B [K, N], C, D and residual [M, N], in the notation of row-major arrays: element (i, j) of a view
@@ -12,14 +12,14 @@
 //           two axes, with 16-byte aligned rows; others are correct but slower. On Hopper a plan may ask for
 //           workspace, into which it first copies such operands in the layout that its tensor cores read.
 //           bias is [N] (along N: one value per column) or [M, 1] (along M: one per row).
-//           A gate G has B's shape, [K, N] or with a batch. B and G may be views of one tensor.
+//           A gate G has B's shape, [K, N] or with a batch. B and G may be views of one tensor. gate_bias is [N].
 //           Groups: A [M, K], B [G, K, N], D and residual [M, N], bias [G, N], and offsets [G + 1] in device memory.
 //           Rows offsets[g] to offsets[g + 1] of D are the product of those rows of A and B[g]. Groups may be empty.
 //           Offsets are read when the product runs, and may change between runs; they rise from 0 or more to M or less.
 //           Offsets outside of that are clamped to 0 or M, and nothing outside of the tensors is touched, whatever they
 //           are. A checked plan refuses such offsets; on the CPU runtime every plan is checked.
 //           Rows of D in no group are not written.
-// Types     A and B have the same type; D may have another. C, bias and residual have any type that D may have.
+// Types     A and B have the same type; D may have another. C, the biases and residual have any type that D may have.
 //             A, B            D (the first is the default)                     accumulated and computed in
 //             f64             f64                                              float64
 //             f32             f32 f16 bf16 f8e4m3 f8e5m2                       float32
@@ -45,7 +45,7 @@
 //           A gate, and groups, take f64 f32 f16 bf16, and not both at once; offsets are i32.
 // Values    beta == 0: C is not read, and need not be given. alpha == 0 or K == 0: neither A nor B is read, and D is
 //           scale * (act(beta * C + bias) + residual). relu(NaN) is NaN.
-//           With a gate, act(beta * C + bias) is then multiplied by 0.
+//           With a gate, act(beta * C + bias) is then multiplied by gate_bias, or by 0 where there is none.
 // Aliasing  D may be C or residual itself (the same elements); any other overlap is refused.
 // Empty     M, N or the batch of size 0: nothing is launched.
 // Repeats   bit for bit; where offsets fall, rows in two groups get the product of one of them.
@@ -79,7 +79,7 @@ struct GemmScalars {
 // The views of one run.
 struct GemmTensors {
   TensorView a, b, d;
-  std::optional<TensorView> c = {}, bias = {}, residual = {}, gate = {};
+  std::optional<TensorView> c = {}, bias = {}, residual = {}, gate = {}, gate_bias = {};
   std::optional<TensorView> offsets = {};  // with groups
 };
 
@@ -99,10 +99,11 @@ struct GemmProblem {
   GemmScalars scalars = {};
   GemmBias bias = GemmBias::none;
   bool residual = false;
-  bool gate = false;
+  bool gate = false, gate_bias = false;
   bool grouped = false;  // m rows in `batch` groups
   // Layouts of tensors that are not packed and aligned.
-  std::optional<GemmOperand> a = {}, b = {}, c = {}, d = {}, bias_layout = {}, residual_layout = {}, gate_layout = {};
+  std::optional<GemmOperand> a = {}, b = {}, c = {}, d = {}, bias_layout = {}, residual_layout = {}, gate_layout = {},
+                             gate_bias_layout = {};
   bool operator==(const GemmProblem&) const = default;
 
   // The problem of these views; refuses shapes that do not fit together, unsupported types, and overlap.

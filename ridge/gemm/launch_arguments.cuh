@@ -62,6 +62,7 @@ template <class X> StandardEpilogue<X> epilogue_of(const Arguments& args) {
   e.activation = p.scalars.activation;
   if (p.c) e.addends[e.c] = tensor_of(t.c->data, *p.c);
   if (p.bias_layout) e.addends[e.bias] = tensor_of(t.bias->data, *p.bias_layout);
+  if (p.gate_bias_layout) e.gate_bias = tensor_of(t.gate_bias->data, *p.gate_bias_layout);
   if (p.residual_layout) e.addends[e.residual] = tensor_of(t.residual->data, *p.residual_layout);
   e.factors[e.c] = static_cast<X>(p.scalars.beta);
   e.factors[e.bias] = e.factors[e.residual] = X(1);

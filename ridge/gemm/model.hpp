@@ -73,6 +73,7 @@ inline Cost cost(const GemmProblem& p) {
   if (p.bias_layout)
     cost.bytes_read += elements(p.bias == GemmBias::along_m ? p.m : 1, p.bias == GemmBias::along_n ? p.n : 1,
                                 *p.bias_layout, p.grouped ? p.batch : 1);
+  if (p.gate_bias_layout) cost.bytes_read += elements(1, p.n, *p.gate_bias_layout, 1);
   cost.bytes_written = elements(p.m, p.n, *p.d, matrices);
   // On the fastest unit for the type: what bounds the operator, not what a variant uses.
   const double operations = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) *

@@ -37,6 +37,7 @@ static GemmTensors tensors_of(const Request& r, Views in, const TensorView& d) {
                 .bias = given("bias"),
                 .residual = given("residual"),
                 .gate = given("gate"),
+                .gate_bias = given("gate_bias"),
                 .offsets = given("offsets")};
   if (t.gate && r.transposed_b()) t.gate = transposed(*t.gate);
   if (r.bias == GemmBias::along_m) {  // [M] viewed as [M, 1]
@@ -51,7 +52,7 @@ template <bool Grouped> static Result<std::vector<TensorType>> infer(Views in, c
   if (!request) return request.error();
   const auto names = request->inputs();
   for (std::size_t i = 0; i < in.size(); ++i) {
-    const bool vector = names[i] == "offsets" || (names[i] == "bias" && !Grouped);
+    const bool vector = names[i] == "offsets" || names[i] == "gate_bias" || (names[i] == "bias" && !Grouped);
     if (vector ? in[i].rank() != 1 : in[i].rank() < 2 || (Grouped && in[i].rank() > 3))
       return Status::invalid(Grouped ? "grouped_gemm" : "gemm", std::string(names[i]) + ".shape", in[i].layout.text(),
                              vector    ? "of 1 axis"
@@ -90,12 +91,12 @@ static const RegisterOp registered(
     {.name = "gemm",
      .family = "gemm",
      .summary = "d = scale * (act(alpha * op(a) op(b) + beta * c + bias) + residual)",
-     .inputs = {"a", "b", "c", "bias", "residual", "gate"},
+     .inputs = {"a", "b", "c", "bias", "residual", "gate", "gate_bias"},
      .outputs = {"d"},
      .dtypes = {f32, f16, bf16, f64, f8e4m3, f8e5m2, i8},
      .options = {{"layout", "nn|nt|tn|tt", "t: the operand is stored transposed, a as [k, m], b as [n, k]", "nn"},
                  {"epilogue", "bias+relu ...",
-                  "bias (of n) or bias_m (of m), an activation, gate, residual, joined by +"},
+                  "bias (of n) or bias_m (of m), an activation, gate, gate_bias (of n), residual, joined by +"},
                  {"alpha", "number", "of the product", "1"},
                  {"beta", "number", "of c; other than 0, c is an input; given as 0, c may come and is not read", "0"},
                  {"scale", "number", "of d", "1"},

@@ -28,8 +28,8 @@ Result<int> tuned(const GemmProblem& p, const DeviceInfo& device, const Tuning& 
   if (!entry) return -1;
   GemmProblem packed = p;
   packed.layout = layout_of(p);
-  for (auto* o :
-       {&packed.a, &packed.b, &packed.c, &packed.d, &packed.bias_layout, &packed.residual_layout, &packed.gate_layout})
+  for (auto* o : {&packed.a, &packed.b, &packed.c, &packed.d, &packed.bias_layout, &packed.residual_layout,
+                  &packed.gate_layout, &packed.gate_bias_layout})
     o->reset();
   packed = with_operands(packed);
   packed.layout = p.layout;
@@ -120,6 +120,7 @@ Status GemmPlan::run(const GemmTensors& tensors, Workspace given_workspace, Stre
     take_alignment(planned.bias_layout, given->bias_layout);
     take_alignment(planned.residual_layout, given->residual_layout);
     take_alignment(planned.gate_layout, given->gate_layout);
+    take_alignment(planned.gate_bias_layout, given->gate_bias_layout);
     const Variant& row = variants[variant];
     if (*given != planned || !family_of(row).fits(row, *given, device).empty() || needs_more_copies(*this, *given))
       return not_as_planned("gemm", given->text(), problem.text());

@@ -88,6 +88,7 @@ static Status check_groups(const GemmTensors& t, const Dims& a, const Dims& b, c
   RIDGE_TRY(check_no_overlap("gemm", "d", t.d, "offsets", offsets));
   if (a.rows > 0x7fffffff) return Status::invalid("gemm", "a.shape", t.a.layout.text(), "of at most 2^31 - 1 rows");
   if (t.gate) return Status::invalid("gemm", "gate", "given", "left out where there are offsets");
+  if (t.gate_bias) return Status::invalid("gemm", "gate_bias", "given", "left out where there are offsets");
   return {};
 }
 
@@ -217,12 +218,28 @@ Result<GemmProblem> GemmProblem::of(const GemmTensors& given, const GemmScalars&
                               .alignment_offset = alignment_offset};
     p.bias_layout = normalised(operand, p.m, p.n, of_groups ? batch : 1);
   }
+  if (t.gate_bias) {
+    const TensorView& v = *t.gate_bias;
+    if (!t.gate) return Status::invalid("gemm", "gate_bias", "given", "left out where there is no gate");
+    if (v.rank() != 1 || v.size(0) != p.n)
+      return Status::invalid("gemm", "gate_bias.shape", v.layout.text(), std::to_string(p.n));
+    p.gate_bias = true;
+    const int alignment_offset = static_cast<int>(reinterpret_cast<std::uintptr_t>(v.data) % 16);
+    p.gate_bias_layout = normalised({.dtype = v.dtype,
+                                     .row_stride = 0,
+                                     .col_stride = v.stride(0),
+                                     .batch_stride = 0,
+                                     .alignment_offset = alignment_offset},
+                                    p.m, p.n, 1);
+  }
   const TensorView& gate = t.gate ? *t.gate : t.b;
   for (const auto& [name, view] : {std::pair("a", &t.a), std::pair("b", &t.b), std::pair("gate", &gate)})
     RIDGE_TRY(check_no_overlap("gemm", "d", t.d, name, *view));
-  if (t.bias && share_memory(*t.bias, t.d)) return Status::invalid("gemm", "d", "overlapping bias", "apart from it");
+  for (const auto& [name, view] : {std::pair("bias", &t.bias), std::pair("gate_bias", &t.gate_bias)})
+    if (*view && share_memory(**view, t.d))
+      return Status::invalid("gemm", "d", std::string("overlapping ") + name, "apart from it");
   const std::pair<const char*, const std::optional<TensorView>*> addends[] = {
-      {"c", p.c ? &t.c : nullptr}, {"residual", &t.residual}, {"bias", &t.bias}};
+      {"c", p.c ? &t.c : nullptr}, {"residual", &t.residual}, {"bias", &t.bias}, {"gate_bias", &t.gate_bias}};
   for (const auto& [name, view] : std::span(addends).first(2))
     if (view && *view && share_memory(**view, t.d) && !same_elements(**view, t.d))
       return Status::invalid("gemm", "d", std::string("overlapping ") + name, "apart from it, or the same elements");
@@ -256,6 +273,7 @@ std::string GemmProblem::text() const {
   if (bias == GemmBias::along_m) with("bias_m");
   if (scalars.activation != Activation::none) with(ridge::name(scalars.activation));
   if (gate) with("gate");
+  if (gate_bias) with("gate_bias");
   if (residual) with("residual");
   if (!epilogue.empty()) s << ", " << epilogue;
   if (scalars.scale != 1) s << ", scale " << scalars.scale;
@@ -291,13 +309,14 @@ GemmProblem with_operands(GemmProblem p) {
     if (p.grouped) p.bias_layout->batch_stride = p.n;
     if (p.bias == GemmBias::along_m) p.bias_layout->row_stride = 1, p.bias_layout->col_stride = 0;
   }
+  if (!p.gate_bias_layout && p.gate_bias) p.gate_bias_layout = GemmOperand{.dtype = *p.out};
   normalise(p.a, p.m, p.k);
   normalise(p.b, p.k, p.n);
   normalise(p.gate_layout, p.k, p.n);
   if (p.grouped)
     for (auto* o : {&p.a, &p.c, &p.d, &p.residual_layout})
       if (*o) (*o)->batch_stride = 0;
-  for (auto* o : {&p.c, &p.d, &p.bias_layout, &p.residual_layout}) normalise(*o, p.m, p.n);
+  for (auto* o : {&p.c, &p.d, &p.bias_layout, &p.residual_layout, &p.gate_bias_layout}) normalise(*o, p.m, p.n);
   return p;
 }
 
@@ -342,6 +361,7 @@ Status validate(const GemmProblem& p) {
   RIDGE_TRY(check_addend("c", p.c));
   RIDGE_TRY(check_addend("bias", p.bias_layout));
   RIDGE_TRY(check_addend("residual", p.residual_layout));
+  RIDGE_TRY(check_addend("gate_bias", p.gate_bias_layout));
   const GemmScalars& s = p.scalars;
   for (const auto& [name, value] :
        {std::pair("alpha", s.alpha), std::pair("beta", s.beta), std::pair("scale", s.scale)}) {

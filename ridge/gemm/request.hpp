@@ -13,7 +13,7 @@ struct Request {
   GemmLayout layout = GemmLayout::nn;
   GemmScalars scalars;
   GemmBias bias = GemmBias::none;
-  bool residual = false, gate = false;
+  bool residual = false, gate = false, gate_bias = false;
   bool grouped = false;    // grouped_gemm
   bool ignores_c = false;  // c is given although beta is given as 0; it is not read
   std::optional<DType> out;
@@ -29,6 +29,7 @@ struct Request {
     if (bias != GemmBias::none) names.push_back("bias");
     if (residual) names.push_back("residual");
     if (gate) names.push_back("gate");
+    if (gate_bias) names.push_back("gate_bias");
     return names;
   }
 };
@@ -51,7 +52,7 @@ inline Result<std::optional<DType>> out_of(std::string_view op, const Options& o
   return std::optional(*out);
 }
 
-// layout=nn|nt|tn|tt  epilogue=bias|bias_m+ACTIVATION+gate+residual  alpha= beta= scale=  math=tf32|tf32x3|fast
+// layout=nn|nt|tn|tt  epilogue=bias|bias_m+ACTIVATION+gate+gate_bias+residual  alpha= beta= scale=  math=tf32|tf32x3|fast
 //                     accumulate=two_float  out=DTYPE
 // given: the number of inputs, where known. One more than the options imply is c, if beta is given.
 inline Result<Request> request_of(const Options& options, bool grouped = false, std::size_t given = 0) {
@@ -91,6 +92,7 @@ inline Result<Request> request_of(const Options& options, bool grouped = false, 
     else if (part == "bias_m" && !grouped && r.bias == GemmBias::none) r.bias = GemmBias::along_m;
     else if (part == "residual" && !r.residual) r.residual = true;
     else if (part == "gate" && !r.gate && !grouped) r.gate = true;
+    else if (part == "gate_bias" && r.gate && !r.gate_bias) r.gate_bias = true;
     else if (activation && r.scalars.activation == Activation::none) r.scalars.activation = *activation;
     else
       return wrong("epilogue", options.text("epilogue"),
@@ -98,7 +100,7 @@ inline Result<Request> request_of(const Options& options, bool grouped = false, 
                              "hardsigmoid, and residual, each at most once and "
                              "joined by +"
                            : "made of bias or bias_m, one of relu, gelu, gelu_tanh, silu, sigmoid, relu6, hardswish "
-                             "and hardsigmoid, gate, and residual, each "
+                             "and hardsigmoid, gate, gate_bias behind it, and residual, each "
                              "at most once and joined by +");
   }
   r.ignores_c = !r.has_c() && options.has("beta") && given == r.inputs().size() + 1;

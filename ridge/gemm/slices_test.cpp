@@ -67,7 +67,7 @@ class GemmSlices : public check::EachDevice {
   }
 
  private:
-  // Whether the row fits. D also gets C, a bias and a residual, and a gate if the row is for one.
+  // Whether the row fits. D also gets C, a bias and a residual, and a gate with a bias if the row is for one.
   template <class T, class Out>
   bool check_row(const Variant& row, std::array<std::int64_t, 3> size, bool transposed_a, bool transposed_b,
                  GemmMath math) {
@@ -77,6 +77,7 @@ class GemmSlices : public check::EachDevice {
     const Numbers<T> a(at, batch, m, k, transposed_a, 1), b(at, batch, k, n, transposed_b, 2);
     const Numbers<T> gate(at, batch, k, n, transposed_b, 7);
     const Numbers<Out> c(at, batch, m, n, false, 3), bias(at, 1, 1, n, false, 4), residual(at, batch, m, n, false, 5);
+    const TensorView bias_of_gate = ridge::view(static_cast<Out*>(bias.memory.data()), {n}, at);
     const auto run = [&](int wanted) {
       const Numbers<Out> d(at, batch, m, n, false, 6);
       const GemmTensors tensors{.a = a.view,
@@ -85,7 +86,8 @@ class GemmSlices : public check::EachDevice {
                                 .c = c.view,
                                 .bias = ridge::view(static_cast<Out*>(bias.memory.data()), {n}, at),
                                 .residual = residual.view,
-                                .gate = row.config.gated ? std::optional(gate.view) : std::nullopt};
+                                .gate = row.config.gated ? std::optional(gate.view) : std::nullopt,
+                                .gate_bias = row.config.gated ? std::optional(bias_of_gate) : std::nullopt};
       auto problem = GemmProblem::of(tensors, {.alpha = 2, .beta = 3, .activation = Activation::relu, .math = math});
       EXPECT_TRUE(problem.ok());
       auto plan = plan_gemm(*problem, device, {.variant = std::string(row.name)});

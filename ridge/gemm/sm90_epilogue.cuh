@@ -21,12 +21,12 @@ namespace ridge::gemm_kernels {
 enum class Addend : std::uint8_t { none, before_activation, after_activation };
 
 // Parameters of D where each element needs only its sum, its column's bias and an element that TMA loads:
-// scale * act(alpha * sum + bias + factor * addend), or scale * (act(alpha * sum + bias) + addend). It is computed in
-// the registers of the sums, and stored by TMA.
+// scale * act(alpha * sum + bias + factor * addend), or scale * (act(alpha * sum + bias) + addend); with a gate the
+// activation times (alpha * sum + gate_bias). It is computed in the registers of the sums, and stored by TMA.
 struct ColumnEpilogue {
   float alpha = 1, scale = 1;
   Activation activation = Activation::none;
-  Tensor bias = {};
+  Tensor bias = {}, gate_bias = {};
   bool plain = false;  // D is the sum itself
   Addend addend = Addend::none;
   float factor = 1;  // of an addend before the activation
@@ -347,7 +347,8 @@ __device__ __forceinline__ void store_columns(const float (&sums)[Blocks][N / 2]
   else store_columns_in_loop<T, N, Chains>(sums, e, bias, to, addend);
 }
 
-// The same as the loop for sums of N columns of A B followed by the same columns of A G.
+// The same as the loop for sums of N columns of A B followed by the same columns of A G. bias: N of B's columns, and N
+// of G's where they have any.
 template <class T, int N, int Blocks, class To, class Added>
 __device__ __forceinline__ void store_gated_columns(const float (&sums)[Blocks][N], const ColumnEpilogue& e,
                                                     const float* bias, const To& to, const Added& addend) {
@@ -361,8 +362,14 @@ __device__ __forceinline__ void store_gated_columns(const float (&sums)[Blocks][
     add_bias(e, bias, part, x);
     if (e.addend == Addend::before_activation) addend.below(block).add(part, e.factor, x);
     tile::activate_many<T>(e.activation, x);
+    if (e.gate_bias.data) {
+      add_bias(e, bias + N, part, gates);
 #pragma unroll
-    for (int i = 0; i < part_sums; ++i) x[i] *= e.alpha * gates[i];
+      for (int i = 0; i < part_sums; ++i) x[i] *= gates[i];
+    } else {
+#pragma unroll
+      for (int i = 0; i < part_sums; ++i) x[i] *= e.alpha * gates[i];
+    }
     if (e.addend == Addend::after_activation) addend.below(block).add(part, 1, x);
 #pragma unroll
     for (int i = 0; i < part_sums; ++i) x[i] *= e.scale;

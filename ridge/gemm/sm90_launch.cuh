@@ -23,6 +23,7 @@ ColumnEpilogue by_columns_of(const StandardEpilogue<float>& e) {
           .scale = e.scale,
           .activation = e.activation,
           .bias = e.addends[e.bias],
+          .gate_bias = e.gate_bias,
           .plain = is_plain(e),
           .addend = addend,
           .factor = e.factors[e.c]};

@@ -24,7 +24,7 @@ struct Case {
   int batch = 1;
   By by = By::columns;
   Activation activation = Activation::none;
-  bool bias = false, residual = false, residual_first = false, shared_gate = false;
+  bool bias = false, gate_bias = false, residual = false, residual_first = false, shared_gate = false;
   bool packed = false;  // rows of D and the residual follow one another, by whatever they have; stored by the epilogue
   float alpha = 1, scale = 1;
 };
@@ -65,9 +65,9 @@ template <class R, class T, Major MA, Major MB, class Out = T> void check_row(co
   };
   Matrices<T> a = operand(MA, matrices, c.m, c.k), b = operand(MB, batch, c.n, c.k),
               gate = operand(MB, c.shared_gate ? 1 : batch, c.n, c.k);
-  Matrices<T> bias(grouped ? batch : 1, 1, c.n);
+  Matrices<T> bias(grouped ? batch : 1, 1, c.n), gate_bias(1, 1, c.n);
   Matrices<Out> residual(matrices, c.m, c.n, 0, c.packed), d(matrices, c.m, c.n, untouched, c.packed);
-  for (auto* x : {&a, &b, &gate, &bias}) x->randomise(bits);
+  for (auto* x : {&a, &b, &gate, &bias, &gate_bias}) x->randomise(bits);
   residual.randomise(bits);
 
   StandardEpilogue<float> epilogue{};
@@ -78,12 +78,14 @@ template <class R, class T, Major MA, Major MB, class Out = T> void check_row(co
     epilogue.addends[epilogue.bias] = bias.tensor();
     epilogue.addends[epilogue.bias].row_stride = 0;
   }
+  if (c.gate_bias) epilogue.gate_bias = gate_bias.tensor(), epilogue.gate_bias.row_stride = 0;
   if (c.residual) epilogue.addends[c.residual_first ? epilogue.c : epilogue.residual] = residual.tensor();
   const bool plain = c.alpha == 1 && c.scale == 1 && c.activation == Activation::none && !c.bias && !c.residual;
   const ColumnEpilogue by_columns{.alpha = c.alpha,
                                   .scale = c.scale,
                                   .activation = c.activation,
                                   .bias = epilogue.addends[epilogue.bias],
+                                  .gate_bias = epilogue.gate_bias,
                                   .plain = plain,
                                   .addend = !c.residual        ? Addend::none
                                             : c.residual_first ? Addend::before_activation
@@ -126,7 +128,7 @@ template <class R, class T, Major MA, Major MB, class Out = T> void check_row(co
           if (c.residual_first) want += addend;
           if (c.activation == Activation::relu) want = std::max(want, 0.0);
           if (c.activation == Activation::silu) want /= 1 + std::exp(-want);
-          if (config.gated) want *= product(gate);
+          if (config.gated) want *= product(gate) + (c.gate_bias ? double{gate_bias.get(0, 0, j)} : 0);
           want = c.scale * (want + (c.residual_first ? 0 : addend));
         }
         const double got = double{d.get(of, i, j)};
@@ -231,19 +233,22 @@ TEST(GemmOnHopper, AGate) {
   check<gated, half, k, k>({.m = 130, .n = 136, .k = 40});
   check<row_named("gate_wgmma_64x64"), half, k, k>({.m = 130, .n = 200, .k = 72, .bias = true, .residual = true});
   check<row_named("gate_wgmma_128x96"), bfloat16, k, k>(
-      {.m = 130, .n = 200, .k = 72, .activation = Activation::silu, .bias = true});
+      {.m = 130, .n = 200, .k = 72, .activation = Activation::silu, .bias = true, .gate_bias = true});
   check<gated, half, k, outer>({.m = 30, .n = 72, .k = 40, .batch = 3, .shared_gate = true});
   check<gated, bfloat16, k, outer>({.m = 200, .n = 136, .k = 328, .activation = Activation::silu});
 }
 TEST(GemmOnHopper, AGateBesideOtherParts) {
   check<gated, half, k, outer>(
       {.m = 20, .n = 264, .k = 16, .activation = Activation::relu, .bias = true, .alpha = 2, .scale = 0.5f});
+  check<gated, half, k, k>({.m = 200, .n = 264, .k = 24, .gate_bias = true, .residual = true, .alpha = 2});
+  check<row_named("gate_wgmma_64x64"), half, k, k>({.m = 400, .n = 200, .k = 40, .bias = true, .gate_bias = true});
   check<gated, half, k, k>({.m = 130,
                             .n = 133,
                             .k = 16,
                             .by = By::epilogue,
                             .activation = Activation::silu,
                             .bias = true,
+                            .gate_bias = true,
                             .residual = true});
 }
 

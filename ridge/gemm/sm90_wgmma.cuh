@@ -343,7 +343,8 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
         store_gated_by_epilogue(sums, epilogue, place.end, work.n, to.row, to.col, place.batch);
       else store_by_epilogue<c.bn>(sums, epilogue, to.staging, place.end, work.n, to.row, to.col, place.batch);
     };
-    // Fetches the columns' bias as float32, for this consumer only. A later barrier makes it readable.
+    // Fetches the columns' bias as float32, and behind it that of a gate's columns, for this consumer only. A later
+    // barrier makes it readable.
     const auto fetch_bias = [&](const WgmmaTile& place, int consumer) {
       float* bias = bias_of(consumer);
       RIDGE_KEEP_LOOP
@@ -352,6 +353,15 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
         const bool is_there = by_columns.bias.data && at.col < work.n;
         if constexpr (stores_rows<Epilogue>) at.col = epilogue.bias_column(static_cast<unsigned>(at.col));
         bias[i] = is_there ? load_row<1, float>(by_columns.bias, at)[0] : 0;
+      }
+      if constexpr (K::c.gated) {
+        if (by_columns.gate_bias.data) {
+          RIDGE_KEEP_LOOP
+          for (int i = threadIdx.x % 128; i < K::columns; i += 128) {
+            const At at{place.batch, 0, place.col + i, 1};
+            bias[K::columns + i] = at.col < work.n ? load_row<1, float>(by_columns.gate_bias, at)[0] : 0;
+          }
+        }
       }
     };
 

@@ -116,7 +116,7 @@ inline check::Case drawn_case(Draw& d, Product p, const Kind& kind, std::int64_t
 // The parts of an epilogue: a third of the products have none, the others any combination.
 struct Epilogue {
   std::string bias, activation;
-  bool gate = false, residual = false;
+  bool gate = false, gate_bias = false, residual = false;
 
   Epilogue(Draw& d, const Kind& kind, bool gates) {
     if (d.chance(33)) return;
@@ -124,12 +124,13 @@ struct Epilogue {
     if (d.chance(60)) bias = "bias";
     if (d.chance(45)) activation = whole ? "relu" : drawn_activation(d);
     if (gates && d.chance(20)) gate = kind.dtype == bf16 || kind.dtype == f16 || kind.dtype == f32 || kind.dtype == f64;
+    gate_bias = gate && !bias.empty() && d.chance(70);
     residual = d.chance(30);
   }
   std::string text() const {
     std::string parts;
-    for (const std::string& part :
-         {bias, activation, std::string(gate ? "gate" : ""), std::string(residual ? "residual" : "")})
+    for (const std::string& part : {bias, activation, std::string(gate ? "gate" : ""),
+                                    std::string(gate_bias ? "gate_bias" : ""), std::string(residual ? "residual" : "")})
       if (!part.empty()) parts += (parts.empty() ? "" : "+") + part;
     return parts;
   }

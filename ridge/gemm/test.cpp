@@ -231,6 +231,22 @@ TEST(Gemm, AGateMayBeTheOtherHalfOfOneTensor) {
   EXPECT_EQ(std::string(GemmProblem::of(t).error().message()), "gemm: gate.shape is 2x3; it must be that of b, 3x2");
 }
 
+TEST(Gemm, AGateHasABiasOfItsOwn) {
+  Small s;
+  std::vector<float> bias{10, -10}, of_gate{1, -1};
+  GemmTensors t{.a = s.A, .b = s.B, .d = s.D, .bias = view(bias.data(), {2}), .gate = s.B};
+  t.gate_bias = view(of_gate.data(), {2});
+  gemm(t);
+  EXPECT_EQ(s.d, (std::vector<float>{14 * 5, -5 * 4, 20 * 11, 1 * 10}));
+  const auto refusal = [&] { return std::string(GemmProblem::of(t).error().message()); };
+  t.gate_bias = s.A;
+  EXPECT_EQ(refusal(), "gemm: gate_bias.shape is 2x3; it must be 2");
+  t.gate_bias = view(s.d.data(), {2});
+  EXPECT_EQ(refusal(), "gemm: d is overlapping gate_bias; it must be apart from it");
+  t.gate.reset();
+  EXPECT_EQ(refusal(), "gemm: gate_bias is given; it must be left out where there is no gate");
+}
+
 struct Grouped {  // d [5, 2] = a [5, 3] by b [3, 3, 2]
   std::vector<float> a = std::vector<float>(15), b = std::vector<float>(18), d = std::vector<float>(10, -1);
   std::vector<std::int32_t> offsets{0, 2, 2, 5};

@@ -483,10 +483,10 @@ def _axis_of_ranks(*tensors):
     return 0
 
 
-@formula("gemm", keep=("a", "b", "c", "bias", "residual", "gate"))
+@formula("gemm", keep=("a", "b", "c", "bias", "residual", "gate", "gate_bias"))
 def _(call, dd):
-    """d = scale * (act(alpha * op(a) op(b) + beta * c + bias) [* alpha * op(a) op(gate)] + residual), in the axes of d:
-    [batches,] m, n."""
+    """d = scale * (act(alpha * op(a) op(b) + beta * c + bias) [* (alpha * op(a) op(gate) + gate_bias)] + residual), in
+    the axes of d: [batches,] m, n."""
     a, b, options = call.a, call.b, call.options
     gemm = _ridge("gemm")
     layout = options.get("layout") or "nn"
@@ -502,9 +502,12 @@ def _(call, dd):
     by_gate = None
     if call.gate is not None:  # both factors are computed again
         again = {k: v for k, v in options.items() if k not in ("scale", "variant", "epilogue")}
-        kept = "+".join(p for p in parts if p not in ("gate", "residual")) or None
+        kept = "+".join(p for p in parts if p not in ("gate", "gate_bias", "residual")) or None
         by_gate = g * gemm(a, b, call.c, call.bias, epilogue=kept, **again)
-        g = g * gemm(a, call.gate, **{k: v for k, v in again.items() if k != "beta"})
+        if call.gate_bias is not None and call.needs["gate_bias"]:
+            gradients["gate_bias"] = _sum_of_rows(by_gate).to(call.gate_bias.dtype)
+        with_bias = {} if call.gate_bias is None else {"bias": call.gate_bias, "epilogue": "bias"}
+        g = g * gemm(a, call.gate, **with_bias, **{k: v for k, v in again.items() if k != "beta"})
     g = _through_activation(call, g, (a, b, call.c, call.bias))
     if call.bias is not None and call.needs["bias"]:
         along = g if "bias" in parts else g.transpose(-1, -2)

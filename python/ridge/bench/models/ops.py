@@ -276,10 +276,11 @@ class Ridge(Torch):
         if torch.is_grad_enabled():  # the fused gate keeps neither factor: its backward would compute both again
             return super().gated(x, w, activation, bias)
         gate, up = w.chunk(2)
-        if bias is not None:  # the fused gate adds none to its second factor
-            of_gate, of_up = bias.chunk(2)
-            return ridge.torch.mul(self.linear(x, gate, of_gate, activation), self.linear(x, up, of_up))
-        return ridge.torch.gemm(x, gate, gate=up, layout="nt", epilogue=f"{activation}+gate")
+        if bias is None:
+            return ridge.torch.gemm(x, gate, gate=up, layout="nt", epilogue=f"{activation}+gate")
+        of_gate, of_up = bias.chunk(2)
+        epilogue = f"bias+{activation}+gate+gate_bias"
+        return ridge.torch.gemm(x, gate, bias=of_gate, gate=up, gate_bias=of_up, layout="nt", epilogue=epilogue)
 
     def grouped(self, x, w, offsets):
         if torch.is_grad_enabled():  # grouped_gemm has no gradient

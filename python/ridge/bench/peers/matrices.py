@@ -43,6 +43,8 @@ def _gemm_inputs(case, make):
         tensors.append(make(*batch, m, n, dtype=out))
     if "gate" in parts:
         tensors.append(make(*tensors[1].shape))
+    if "gate_bias" in parts:
+        tensors.append(make(n, dtype=out))
     return tensors
 
 
@@ -84,8 +86,10 @@ def _gemm(case):
             d = d + rest.pop(0).unsqueeze(-1)
         d = ACTIVATIONS[activation](d) if activation else d
         if "gate" in parts:
+            of_gate = rest.pop() if "gate_bias" in parts else None
             by = _matmul(case, *_operands(case, a, rest.pop()))
-            d = d * (by * alpha if alpha != 1 else by)
+            by = by * alpha if alpha != 1 else by
+            d = d * (by if of_gate is None else by + of_gate)
         d = d + rest.pop(0) if "residual" in parts else d
         return d * scale if scale != 1 else d
 

@@ -132,7 +132,7 @@ def _product(groups=False):
         if groups:
             return f"a:{a} b:G{b} offsets:O c:Mn bias:Gn residual:Mn -> d:Mn"
         bias = "m" if "bias_m" in request.parts_of_epilogue() else "n"
-        return f"a:*{a} b:*{b} c:*mn bias:{bias} residual:*mn gate:*{b} -> d:*mn"
+        return f"a:*{a} b:*{b} c:*mn bias:{bias} residual:*mn gate:*{b} gate_bias:n -> d:*mn"
 
     return axes
 

@@ -74,18 +74,22 @@ def _linear_match(nodes, x, w, bias, residual, activation):
     return Match(what, tuple(nodes), (x, w, bias, residual, activation), _product, _product_and_pass)
 
 
-def _gate(x, gate, up, activation):
+def _gate(x, gate, bias, up, up_bias, activation):
     rows = x.reshape(-1, x.shape[-1])
-    y = torch.ops.ridge.gemm(rows, gate, gate=up, layout="nt", epilogue=f"{activation}+gate")
+    parts = ["" if bias is None else "bias", activation, "gate", "" if up_bias is None else "gate_bias"]
+    epilogue = "+".join(part for part in parts if part)
+    y = torch.ops.ridge.gemm(
+        rows, gate, bias=bias, gate=up, gate_bias=up_bias, layout="nt", epilogue=epilogue
+    )
     return y.view(*x.shape[:-1], gate.shape[0])
 
 
-def _gate_and_pass(x, gate, up, activation):
-    return F.linear(x, gate) * F.linear(x, up)
+def _gate_and_pass(x, gate, bias, up, up_bias, activation):
+    return F.linear(x, gate, bias) * F.linear(x, up, up_bias)
 
 
 def gate(node, training):
-    """act(x gate^T) * (x up^T), of one x."""
+    """act(x gate^T + bias) * (x up^T + bias of up), of one x."""
     if name(node) != "mul" or training:  # the fused gate keeps neither factor
         return
     for acted in (arguments(node).get("input"), arguments(node).get("other")):
@@ -97,26 +101,27 @@ def gate(node, training):
         if any(len(n.users) > 1 for n in (acted, left, up)):
             continue
         a, b = arguments(left), arguments(up)
-        if a["input"] is not b["input"] or a.get("bias") is not None or b.get("bias") is not None:
+        if a["input"] is not b["input"]:
             continue
         x = a["input"]
         _check_product(node, x, a["weight"], b["weight"])
         if graph.sizes(a["weight"]) != graph.sizes(b["weight"]):
             continue
         nodes = graph.in_order((left, acted, up, node))
-        yield Match(
-            f"linear+{activation}+gate", nodes, (x, a["weight"], b["weight"], activation), _gate, _gate_and_pass
-        )
+        inputs = (x, a["weight"], a.get("bias"), b["weight"], b.get("bias"), activation)
+        yield Match(f"linear+{activation}+gate", nodes, inputs, _gate, _gate_and_pass)
         return
 
 
-def _packed_gate(x, w, first, activation):
+def _packed_gate(x, w, bias, first, activation):
     n = w.shape[0] // 2
-    return _gate(x, *((w[:n], w[n:]) if first else (w[n:], w[:n])), activation)
+    halves = [(w[at], None if bias is None else bias[at]) for at in (slice(None, n), slice(n, None))]
+    gate, up = halves if first else halves[::-1]
+    return _gate(x, *gate, *up, activation)
 
 
-def _packed_gate_and_pass(x, w, first, activation):
-    a, b = F.linear(x, w).chunk(2, -1)
+def _packed_gate_and_pass(x, w, bias, first, activation):
+    a, b = F.linear(x, w, bias).chunk(2, -1)
     return a * b
 
 
@@ -148,7 +153,7 @@ def _half(node):
 
 
 def packed_gate(node, training):
-    """act(a) * b of one product x w^T = [a | b], or [b | a]."""
+    """act(a) * b of one product x w^T + bias = [a | b], or [b | a]."""
     if name(node) != "mul" or training:
         return
     for acted in (arguments(node).get("input"), arguments(node).get("other")):
@@ -158,15 +163,15 @@ def packed_gate(node, training):
         if not right or left[0] is not right[0] or left[1] == right[1]:
             continue
         product = left[0]
-        if name(product) != "linear" or arguments(product).get("bias") is not None:
+        if name(product) != "linear":
             continue
         inner = {product, acted, *left[2], *right[2]}
         if any(user is not node and user not in inner for n in inner for user in n.users):
             continue
-        x, w = arguments(product)["input"], arguments(product)["weight"]
+        x, w, bias = (arguments(product).get(key) for key in ("input", "weight", "bias"))
         _check_product(node, x, w)
         nodes = graph.in_order((node, *inner))
-        inputs = (x, w, left[1], activation)
+        inputs = (x, w, bias, left[1], activation)
         yield Match(f"linear+{activation}+gate", nodes, inputs, _packed_gate, _packed_gate_and_pass)
         return
 

@@ -89,13 +89,22 @@ class Linear(_Layer):
 
 
 def _gated(module, x, activation):
-    """down(act(gate(x)) * up(x)), the first two products in one kernel where they have no bias."""
+    """down(act(gate(x)) * up(x)), the first two products in one kernel."""
     gate, up, down = module.gate_proj, module.up_proj, module.down_proj
-    if gate.weight.dtype != x.dtype or gate.bias is not None or up.bias is not None:
+    if gate.weight.dtype != x.dtype:
         acted = {"silu": F.silu, "gelu_tanh": lambda y: F.gelu(y, approximate="tanh")}[activation](gate(x))
         return down(acted * up(x))
     rows = x.reshape(-1, x.shape[-1])
-    inner = _RIDGE.gemm(rows, gate.weight, gate=up.weight, layout="nt", epilogue=f"{activation}+gate")
+    parts = ["bias" if gate.bias is not None else "", activation, "gate", "gate_bias" if up.bias is not None else ""]
+    inner = _RIDGE.gemm(
+        rows,
+        gate.weight,
+        bias=gate.bias,
+        gate=up.weight,
+        gate_bias=up.bias,
+        layout="nt",
+        epilogue="+".join(part for part in parts if part),
+    )
     return _RIDGE.linear(inner, down.weight, down.bias).view(*x.shape[:-1], -1)
 
 
