@@ -6,6 +6,7 @@
 #include <ridge/conv/sm90_copies.cuh>
 #include <ridge/conv/sm90_fma.hpp>
 #include <ridge/conv/sm90_image.cuh>
+#include <ridge/tile/activate_many.cuh>
 #include <ridge/tile/sm90/launch.cuh>
 #include <ridge/tile/sm90/pipeline.cuh>
 
@@ -175,14 +176,17 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
         }
         continue;
       }
-      if (!epilogue.residual && (relu || epilogue.activation == Activation::none)) {
-        std::int64_t to[P];
+      const auto places_by = [&](const std::int64_t(&strides)[5], std::int64_t(&places)[P]) {
         RIDGE_UNROLL_ON_GPU
         for (int i = 0; i < P; ++i) {
           int n, h, w, d;
           output.pixels.coordinates(static_cast<unsigned>(pixel + i * fma_pixel_lanes), n, h, w, d);
-          to[i] = n * output.y_strides[0] + h * output.y_strides[2] + w * output.y_strides[3] + d * output.y_strides[4];
+          places[i] = n * strides[0] + h * strides[2] + w * strides[3] + d * strides[4];
         }
+      };
+      std::int64_t to[P];
+      places_by(output.y_strides, to);
+      if (!epilogue.residual && (relu || epilogue.activation == Activation::none)) {
         RIDGE_UNROLL_ON_GPU
         for (int f = 0; f < F; ++f) {
           const int k = filter + filter_at(f);
@@ -197,13 +201,30 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
         }
         continue;
       }
-      // Each iteration rotates the sums by one and uses element 0, so that the epilogue's code is there once.
+      // Each iteration takes a filter and rotates the sums by one, so that the activation's code is there once.
+      std::int64_t from[P] = {};
+      if (epilogue.residual) places_by(epilogue.residual_strides, from);
       RIDGE_KEEP_LOOP
-      for (int iteration = 0; iteration < F * P; ++iteration) {
-        const int k = filter + filter_at(iteration / P), m = pixel + iteration % P * fma_pixel_lanes;
-        if (k < work.filters && m < work.pixels) output(simt::vec<float, 1>{sums[0][0]}, gemm_kernels::At{0, k, m, 1});
+      for (int f = 0; f < F; ++f) {
+        const int k = filter + filter_at(f);
+        if (k >= work.filters) break;
+        const float bias = epilogue.bias ? epilogue.bias[k * epilogue.bias_stride] : -0.0f;
+        float x[(P + 3) / 4 * 4] = {}, added[P] = {};  // activations are computed by fours
         RIDGE_UNROLL_ON_GPU
-        for (int e = 0; e + 1 < F * P; ++e) sums[e / P][e % P] = sums[(e + 1) / P][(e + 1) % P];
+        for (int i = 0; i < P; ++i) {
+          x[i] = sums[0][i] + bias;
+          if (epilogue.residual && pixel + i * fma_pixel_lanes < work.pixels)
+            added[i] = epilogue.residual[k * epilogue.residual_strides[1] + from[i]];
+          if (epilogue.residual_first) x[i] += added[i];
+        }
+        tile::activate_many<float>(epilogue.activation, x);
+        RIDGE_UNROLL_ON_GPU
+        for (int i = 0; i < P; ++i) {
+          if (epilogue.residual && !epilogue.residual_first) x[i] += added[i];
+          if (pixel + i * fma_pixel_lanes < work.pixels) output.y[k * output.y_strides[1] + to[i]] = x[i];
+        }
+        RIDGE_UNROLL_ON_GPU
+        for (int e = 0; e + P < F * P; ++e) sums[e / P][e % P] = sums[e / P + 1][e % P];
       }
     }
   }

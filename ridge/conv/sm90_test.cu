@@ -230,6 +230,7 @@ TEST(ConvOnHopperSlices, GiveTheSameSums) {
   check_slices<wgmma_64, half>();
   check_slices<wgmma_256, bfloat16>();
   check_slices<tf32_64, float>();
+  check_slices<fma_32, float>();
   check_slices<fma_64, float>();
   check_slices<fma_128, float>();
 }
@@ -364,18 +365,19 @@ TEST(ConvOnHopperFma, TilesCrossRowsAndImages) {
   Case u = t;
   u.about = "nchw";
   u.geometry = nchw(1);
+  check<fma_32, float>(t), check<fma_32, float>(u);
   check<fma_64, float>(t), check<fma_64, float>(u);
   check<fma_128, float>(t), check<fma_128, float>(u);
   check<fma_256, float>(t), check<fma_256, float>(u);
 }
 TEST(ConvOnHopperFma, AroundTheTilesEdges) {
-  for (const std::int64_t pixels : {47, 49, 63, 65, 127, 129}) {
+  for (const std::int64_t pixels : {47, 49, 63, 65, 127, 129, 255, 257}) {
     const Case t{.about = "pixels", .c = 5, .h = 1, .w = pixels, .k = 7, .r = 1, .s = 1, .geometry = nchw(0)};
-    check<fma_64, float>(t), check<fma_128, float>(t), check<fma_256, float>(t);
+    check<fma_32, float>(t), check<fma_64, float>(t), check<fma_128, float>(t), check<fma_256, float>(t);
   }
-  for (const std::int64_t k : {1, 63, 65, 129, 257}) {
+  for (const std::int64_t k : {1, 31, 33, 63, 65, 129, 257}) {
     const Case t{.about = "filters", .c = 4, .h = 3, .w = 5, .k = k, .r = 1, .s = 1, .geometry = nchw(0)};
-    check<fma_64, float>(t), check<fma_128, float>(t), check<fma_256, float>(t);
+    check<fma_32, float>(t), check<fma_64, float>(t), check<fma_128, float>(t), check<fma_256, float>(t);
   }
   for (const std::int64_t c : {1, 2, 3, 4, 5, 15, 16, 17, 31, 32, 33, 65})
     check<fma_64, float>({.about = "channels", .n = 2, .c = c, .h = 5, .w = 13, .k = 9, .geometry = nchw(1)});
@@ -430,6 +432,12 @@ TEST(ConvOnHopperFma, Epilogues) {
   check<fma_64, float>(c);
   c.epilogue.residual_first = true;
   check<fma_256, float>(c);
+  c.epilogue.activation = Activation::relu6;
+  check<fma_256, float>(c), check<fma_32, float>(c);
+  c.epilogue.residual_first = false;
+  check<fma_256, float>(c), check<fma_64, float>(c);
+  c.residual = c.bias = false;
+  check<fma_256, float>(c), check<fma_32, float>(c);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ constexpr int first_of(Algorithm algorithm) {
   while (variants[i].config.algorithm != algorithm) ++i;
   return i;
 }
-constexpr int fma_64 = first_of(Algorithm::fma), fma_128 = fma_64 + 1, fma_256 = fma_64 + 2;
+constexpr int fma_32 = first_of(Algorithm::fma), fma_64 = fma_32 + 1, fma_128 = fma_32 + 2, fma_256 = fma_32 + 3;
 constexpr int first_row = first_of(Algorithm::wgmma);
 constexpr int wgmma_64 = first_row, wgmma_64_thin = first_row + 1, wgmma_96 = first_row + 2,
               wgmma_96_thin = first_row + 3, wgmma_128 = first_row + 4, wgmma_128_ping_pong = first_row + 5,
@@ -173,13 +173,14 @@ template <class T> struct Output {
       if (i % pitch >= shape[3] && float(y[static_cast<std::size_t>(i)]) != untouched) return false;
     return true;
   }
-  // The element (n, k, i, j), of its sum: act(sum + bias) + addend, or act(sum + bias + addend). relu or none.
+  // The element (n, k, i, j), of its sum: act(sum + bias) + addend, or act(sum + bias + addend). relu, relu6 or none.
   double want(const ConvProblem& p, double sum, std::int64_t n, std::int64_t k, std::int64_t i, std::int64_t j,
               std::int64_t /*of a volume*/) const {
     const double addend = t.residual ? double{float(at(residual.data(), *p.residual, n, k, i, j))} : 0;
     if (t.bias) sum += double{float(bias[static_cast<std::size_t>(k)])};
     if (t.epilogue.residual_first) sum += addend;
     if (t.epilogue.activation == Activation::relu && sum < 0) sum = 0;
+    if (t.epilogue.activation == Activation::relu6) sum = std::clamp(sum, 0.0, 6.0);
     return t.epilogue.residual_first ? sum : sum + addend;
   }
 };
