@@ -52,8 +52,8 @@ inline Result<std::optional<DType>> out_of(std::string_view op, const Options& o
   return std::optional(*out);
 }
 
-// layout=nn|nt|tn|tt  epilogue=bias|bias_m+ACTIVATION+gate+gate_bias+residual  alpha= beta= scale=  math=tf32|tf32x3|fast
-//                     accumulate=two_float  out=DTYPE
+// layout=nn|nt|tn|tt  epilogue=bias|bias_m+ACTIVATION+gate+gate_bias+residual  alpha= beta= scale=
+//                     math=tf32|tf32x3|fast  accumulate=two_float  out=DTYPE
 // given: the number of inputs, where known. One more than the options imply is c, if beta is given.
 inline Result<Request> request_of(const Options& options, bool grouped = false, std::size_t given = 0) {
   const std::string_view op = grouped ? "grouped_gemm" : "gemm";
