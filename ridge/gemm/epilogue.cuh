@@ -191,8 +191,8 @@ template <int V, class X> __device__ __forceinline__ void store_row(const Tensor
 }
 
 // The epilogue of ridge::gemm: D = scale * (act(alpha * sum + beta * C + bias) + residual), computed in X; with a gate
-// D = scale * (act(alpha * sum + beta * C + bias) * (alpha * gate + gate_bias) + residual). One kernel serves all of its
-// forms and all types of D, which every thread has in common.
+// D = scale * (act(alpha * sum + beta * C + bias) * (alpha * gate + gate_bias) + residual). One kernel serves all forms
+// of it and all types of D, which every thread has in common.
 template <class X> struct StandardEpilogue {
   enum Addend { c, bias, residual };  // in the order of addition; the activation comes before the last
   X alpha, scale;
