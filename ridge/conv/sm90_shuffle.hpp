@@ -16,6 +16,7 @@ constexpr gemm_kernels::Shape shape_of(const ConvProblem& p) {
 inline std::string refuse_windows(const ConvProblem& p) {
   const ConvGeometry& g = p.geometry;
   if (g.groups != 1) return one_group;
+  if (taps_of(p) == 1) return "windows of one tap are a product";  // which has tiles of its width
   const auto apart = [](const Axis& a, std::int64_t after) {
     return a.stride == a.taps && (a.taps == 1 || a.dilation == 1) && a.pad == 0 && after == 0 &&
            a.inputs == a.outputs * a.stride;

@@ -101,9 +101,8 @@ inline Footprint footprint(const Variant& row, const SplitProblem& s, const Devi
 inline roofline::Kernel forward_model(const Config& c, const SplitProblem& s, const DeviceInfo& device) {
   constexpr double least_step = 275;       // clocks from step to step, however small a tile is
   constexpr double ping_pong_alone = 1.1;  // factor where the other warpgroup has no tile
-  // Bytes per clock in one wave: of a multiprocessor while most others load nothing, and of all together. An H200 with
-  // cold caches, 320 filters at 64 x 64 pixels: tiles of 96 filters on 128 multiprocessors take longer than tiles of 128
-  // on 96 of them.
+  // Bytes per clock in one wave: of a multiprocessor while most others load nothing, and of all together. H200, with
+  // cold caches, 320 filters at 64 x 64 pixels: tiles of 96 filters on 128 multiprocessors take longer than 128 on 96.
   constexpr double l2_bytes_of_few_blocks = 90, l2_bytes_of_all = 5000;
   const ConvProblem& p = s.problem;
   const gemm_kernels::Config tile = wgmma_tile(c);

@@ -87,8 +87,8 @@ class ElementOracle {
                 size = k_ == 0     ? 0
                        : two_float ? std::fabs(sum)  // it leaves the sum of products rounded once
                                    : std::fabs(s_.alpha) * dot.magnitude;
-    // What leaves the type that it is computed in is infinite there, or is not where a step is fused. A step after which
-    // it would be anything else may make a NaN, an infinity or a number of it.
+    // What leaves the type that it is computed in is infinite there, or is not where a step is fused: a step after it
+    // that would make anything else of it may give a NaN, an infinity or a number.
     const long double greatest = dtype_ == f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
     const auto leaves = [&](long double x) { return std::isfinite(x) && std::fabs(x) > greatest; };
     bool left = false;

@@ -247,6 +247,54 @@ template <class T, int N, bool Bounded = false> struct ColumnStore {
   }
 };
 
+// The same for contiguous rows of D that start anywhere, which TMA does not store: words of two elements, from a row's
+// first even address on, and single elements at its ends.
+template <class T> struct AnywhereStore {
+  static_assert(sizeof(T) == 2);
+  static constexpr int pitch = part_columns + 8;  // of staged rows: eight of them begin in different banks
+
+  T* d;  // of this matrix of the batch
+  std::int64_t d_pitch;
+  unsigned char* staging;
+  int row, col, rows, cols;
+
+  __device__ __forceinline__ AnywhereStore below(int blocks) const {
+    AnywhereStore other = *this;
+    other.row += blocks * 64;
+    return other;
+  }
+  __device__ __forceinline__ void store(int part, const Sums& x) const {
+    using Pair = simt::vec<T, 2>;
+    T* const staged = reinterpret_cast<T*>(staging);
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    __syncwarp();  // the part before has been read
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const unsigned word = tile::pack_pair<T>(x[4 * j + 2 * i], x[4 * j + 2 * i + 1]);
+        Pair pair;
+        memcpy(&pair, &word, sizeof pair);
+        simt::store(staged + (lane / 4 + 8 * i) * pitch + 8 * j + lane % 4 * 2, pair);
+      }
+    __syncwarp();
+    constexpr int row_lanes = part_columns / 2, at_once = 32 / row_lanes;  // lanes of a row; rows
+    const int first_col = col + part * part_columns, there = ::min(cols - first_col, part_columns),
+              element = lane % row_lanes * 2;
+#pragma unroll
+    for (int line = lane / row_lanes; line < 16; line += at_once) {
+      if (row + line >= rows) break;
+      T* const to = d + (row + line) * d_pitch + first_col;
+      const T* const from = staged + line * pitch;
+      const bool odd = reinterpret_cast<std::uintptr_t>(to) % sizeof(Pair) != 0;
+      const int at = element + odd;  // of this lane's word
+      if (at + 1 < there) simt::store(to + at, odd ? Pair{from[at], from[at + 1]} : simt::load<2>(from + at));
+      else if (at < there) to[at] = from[at];
+      if (odd && element == 0 && there > 0) to[0] = from[0];
+    }
+  }
+};
+
 // The same for D of integers, stored by the threads that hold the sums: 8 rows of 32 bytes at a time.
 template <class Acc> struct DirectStore {
   Acc* d;  // of this matrix of the batch

@@ -41,6 +41,7 @@ inline constexpr double sector_line_clocks = 3.2, unaligned_line_clocks = 4.9, o
 inline constexpr double memory_bytes_per_clock = 30;  // of a multiprocessor from memory, however few load
 inline constexpr double not_hidden = 0.2;             // share of its work, while it waits for memory
 inline constexpr double single_stores = 64;           // instructions per element of D in unaligned rows
+inline constexpr double anywhere_stores = 10;         // the same by words (AnywhereStore)
 inline constexpr double promoted = 1.15;  // factor of a step whose sums leave the tensor cores with nothing to overlap
 
 // Clocks of a multiprocessor's copy engine per line of an operand.
@@ -59,12 +60,13 @@ inline double activation_instructions(const GemmProblem& p, bool quick) {
   return quick ? 30 : a == Activation::gelu ? 28 : 16;
 }
 
-// The same for the whole epilogue, and for single stores in unaligned rows. addend: per element of an addend.
-inline double epilogue_instructions(const GemmProblem& p, bool quick = false, double addend = 8) {
+// The same for the whole epilogue, and for stores in unaligned rows. addend: per element of an addend.
+inline double epilogue_instructions(const GemmProblem& p, bool quick = false, double addend = 8,
+                                    double unaligned_store = single_stores) {
   const double activation = activation_instructions(p, quick);
   const bool vectors = p.d->col_stride == 1 && starts_on(*p.d, p.d->row_stride, access_bytes);
   return activation + (p.gate ? 2 : 0) + (p.c ? addend : 0) + (p.residual_layout ? addend : 0) +
-         (p.bias_layout ? 2 : 0) + (vectors ? 0 : single_stores);
+         (p.bias_layout ? 2 : 0) + (vectors ? 0 : unaligned_store);
 }
 
 // ---- from clocks to a prediction

@@ -74,6 +74,11 @@ template <int I, class T, class X> Status launch_wgmma_row(const Arguments& args
     if (const GemmOperand* addend = tile_addend(p))
       out.addend = operand(p.c ? *args.tensors.c : *args.tensors.residual, *addend);
   }
+  if constexpr (sizeof(T) == 2)
+    if (out.store == Store::epilogue && is_stored_anywhere(c, p)) {
+      by_columns = by_columns_of(epilogue);
+      out.d = {args.tensors.d.data, p.d->row_stride, p.d->batch_stride};
+    }
   if (c.stream_k) out.exchange = static_cast<unsigned char*>(args.workspace.data) + ready->repack.bytes();
   const WgmmaOperands operands{ready->a, ready->b, ready->gate, offsets_of(args), ready->repack.low};
   const auto launch = [&]<Major MA, Major MB>() {

@@ -16,7 +16,7 @@ namespace ridge::gemm_kernels {
 namespace {
 
 // How D is stored.
-enum class By : std::uint8_t { columns, epilogue };
+enum class By : std::uint8_t { columns, epilogue, columns_anywhere };
 
 struct Case {
   int m, n, k;
@@ -90,7 +90,7 @@ template <class R, class T, Major MA, Major MB, class Out = T> void check_row(co
                                   .addend = !c.residual        ? Addend::none
                                             : c.residual_first ? Addend::before_activation
                                                                : Addend::after_activation};
-  const bool tma = c.by == By::columns;
+  const bool tma = c.by == By::columns, anywhere = c.by == By::columns_anywhere;
   constexpr Store store = std::is_same_v<Out, float> ? Store::tma_float : Store::tma;
   constexpr int multiprocessors = 3;
   std::vector<float> exchange;
@@ -99,7 +99,7 @@ template <class R, class T, Major MA, Major MB, class Out = T> void check_row(co
   const Status status = launch_wgmma<R, T, MA, MB>(
       {a.operand(), b.operand(), gate.operand(), c.offsets.data()},
       tma ? WgmmaOutput{store, d.operand(), c.residual ? residual.operand() : WgmmaOperand{}, exchange.data()}
-          : WgmmaOutput{.exchange = exchange.data()},
+          : WgmmaOutput{.d = anywhere ? d.operand() : WgmmaOperand{}, .exchange = exchange.data()},
       {c.m, c.n, c.k, batch}, by_columns, epilogue, multiprocessors);
   ASSERT_TRUE(status.ok()) << status.message();
 
@@ -223,6 +223,23 @@ TEST(GemmOnHopper, StreamKBesideOtherParts) {
       {.m = 130, .n = 203, .k = 760, .by = By::epilogue, .bias = true, .residual = true, .packed = true});
   check<gate_streams, bfloat16, k, k>({.m = 130, .n = 120, .k = 760, .activation = Activation::silu, .bias = true});
   check<gate_streams, half, k, outer>({.m = 200, .n = 136, .k = 1000, .residual = true});
+}
+
+// ---- rows of D that start anywhere ----------------------------------------------------------------------------------
+
+TEST(GemmOnHopper, RowsThatStartAnywhere) {
+  Case t{.m = 150, .n = 0, .k = 72, .by = By::columns_anywhere, .bias = true};
+  t.packed = true;
+  for (const int n : {1, 2, 31, 33, 67, 130, 203, 259}) {
+    t.n = n;
+    check<row_named("cooperative_128x128"), half, k, k>(t);
+  }
+  t.batch = 3, t.activation = Activation::relu, t.alpha = 2, t.scale = 0.5f;
+  check<row_named("wgmma_64x96"), bfloat16, k, k>(t);
+  check<row_named("cooperative_128x192"), half, k, k>(t);
+  check<row_named("cooperative_128x160"), bfloat16, k, k>(t);
+  t.bias = false, t.activation = Activation::none, t.alpha = t.scale = 1;
+  check<row_named("persistent"), half, k, outer>(t);
 }
 
 // ---- a gate ---------------------------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ struct WgmmaWork {
   int batch_of_addend;         // 1; 0: the batch shares it
   bool sums_begin;             // with the addend times addend_factor; else ColumnEpilogue adds it
   float addend_factor;
-  void* d;                           // for Store::direct, and for rows of groups that TMA cannot store
+  void* d;                           // for Store::direct, rows of groups that TMA cannot store, and AnywhereStore
   std::int64_t pitch, batch_stride;  // of d, in elements
   Groups groups;                     // for Config::grouped, else unused
   StreamKExchange exchange;          // for Config::stream_k, else unused
@@ -214,6 +214,10 @@ template <bool Gated> struct MatrixLoader {
 // Whether an epilogue computes by ColumnEpilogue and stores a warp's rows itself: it says which column of the bias a
 // column has, and its rows_at<N>() is a store, and an addend, of store_columns_in_loop().
 template <class Epilogue> inline constexpr bool stores_rows = requires { requires Epilogue::stores_rows; };
+// Whether the instances for Store::epilogue have AnywhereStore too, for launches that give D.
+template <class Policy, class T, class Epilogue>
+inline constexpr bool stores_anywhere =
+    sizeof(T) == 2 && may_store_anywhere(Policy::config) && std::is_same_v<Epilogue, StandardEpilogue<float>>;
 
 // epilogue(A B), or epilogue(A B, A G)          a: [m, k]  b, gate: [n, k]  d, addend: [m, n], as their maps say
 // With Config::grouped, for each group g of a's rows: epilogue(A_g B_g), b: [groups, n, k]. By: how D is stored.
@@ -339,9 +343,17 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
       else if constexpr (stores_rows<Epilogue>) {
         const auto rows = epilogue.template rows_at<c.bn>(to.staging, to.row, to.col, place.end, work.n);
         store_columns_in_loop<Out, c.bn>(sums, by_columns, bias_of(consumer), rows, rows);
-      } else if constexpr (K::c.gated)
+      } else if constexpr (K::c.gated) {
         store_gated_by_epilogue(sums, epilogue, place.end, work.n, to.row, to.col, place.batch);
-      else store_by_epilogue<c.bn>(sums, epilogue, to.staging, place.end, work.n, to.row, to.col, place.batch);
+      } else {
+        if constexpr (stores_anywhere<Policy, T, Epilogue>)
+          if (work.d)
+            return store_columns_in_loop<Out, c.bn, K::chains>(
+                sums, by_columns, bias_of(consumer),
+                AnywhereStore<Out>{static_cast<Out*>(work.d) + place.batch * work.batch_stride, work.pitch, to.staging,
+                                   to.row, to.col, place.end, work.n});
+        store_by_epilogue<c.bn>(sums, epilogue, to.staging, place.end, work.n, to.row, to.col, place.batch);
+      }
     };
     // Fetches the columns' bias as float32, and behind it that of a gate's columns, for this consumer only. A later
     // barrier makes it readable.

@@ -27,6 +27,10 @@ constexpr bool has_two_parts(const Config& c) { return c.promote == 1 && 3 * til
 constexpr bool is_by_columns_alone(const Config& c) { return tile_sums(c) >= most_sums; }
 // Configs whose D may be float32 with operands of fewer bits, stored by TMA.
 constexpr bool stores_float(const Config& c) { return !is_by_columns_alone(c) && !c.gated; }
+// Configs that store rows of D which start anywhere (is_stored_anywhere()).
+constexpr bool may_store_anywhere(const Config& c) {
+  return !is_by_columns_alone(c) && !c.gated && !c.grouped && !c.promote && !c.stream_k;
+}
 // Tiles whose columns are not whole groups of 64: B, or B and G, are then K-major, and A is, as in most layers.
 constexpr bool has_odd_columns(const Config& c) { return columns(c) % 64 != 0; }
 constexpr bool wgmma_a_is_k_major(const Config& c) { return a_is_k_major(c) || has_odd_columns(c); }
@@ -126,6 +130,13 @@ inline bool is_by_columns(const Config& c, const GemmProblem& p) {
   return stored && is_by_columns(c, p, out);
 }
 
+// Whether ColumnEpilogue computes D and AnywhereStore stores it: contiguous rows that TMA cannot store, of 16-bit
+// operands' own type, to which only a bias along N is added.
+inline bool is_stored_anywhere(const Config& c, const GemmProblem& p) {
+  return may_store_anywhere(c) && size_of(p.dtype) == 2 && *p.out == p.dtype && p.d->col_stride == 1 &&
+         p.bias != GemmBias::along_m && !p.c && !p.residual_layout && !has_tma_layout(p, *p.d, *p.out);
+}
+
 namespace wgmma {
 
 // Only 16-bit types are read along M or N too. For math=3xtf32 both operands are copied in two parts.
@@ -197,6 +208,8 @@ inline Footprint footprint(const Variant& row, const GemmProblem& p, const Devic
 inline constexpr double store_clocks = 1200;  // for 64 x 256 elements of D: to shared memory, and the first wait
 // A persistent block's further tile, beyond its steps and its store: warps meet, and wait for its first loads. H200.
 inline constexpr double further_tile_clocks = 1100, further_ping_pong_clocks = 700;
+// The same once more where one warpgroup waits for what TMA adds to its further tiles. H200, k of 320 and 1,280.
+inline constexpr double further_addend_clocks = 4000;
 // Stream-K: a block's sums of 128 x 256 elements to the exchange, and another's from there.
 inline constexpr double exchange_clocks = 6000;
 inline constexpr double odd_copies = 1.5;            // factor where a tile has an odd number of copies of 64 columns
@@ -216,8 +229,8 @@ inline constexpr double tail_clocks = 3000;    // at most, until a last wave has
 inline constexpr double memory_share = 0.95;   // share of memory's rate of large tiles with few rows; on an H100
 inline constexpr double one_warpgroup = 1.13;  // factor of a step where a block has one tile, one warpgroup is idle
 // Share of memory's time that is added where a tile's first rows are all outside of A: TMA is slow to fill them with
-// zeros. H200.
-inline constexpr double outside_rows = 0.5;
+// zeros; of tiles of 64 rows that no cluster shares less so, and not beside more than 64 columns. H200.
+inline constexpr double outside_rows = 0.5, outside_rows_of_64 = 0.15;
 inline constexpr double bias_along_rows = 800;  // instructions per element, which is then finished one by one; H200
 inline constexpr double single_addends = 35;    // per element of C or of a residual that TMA cannot load
 inline constexpr double brought_addends = 3;    // the same where TMA loads it
@@ -280,7 +293,8 @@ inline Clocks clocks_of_tiles(const Variant& row, const GemmProblem& p, const De
   const double instructions = epilogue_instructions(p, quick,
                                                     last_steps   ? late_addends
                                                     : by_columns ? brought_addends
-                                                                 : single_addends) +
+                                                                 : single_addends,
+                                                    is_stored_anywhere(c, p) ? anywhere_stores : single_stores) +
                               (p.bias == GemmBias::along_m ? bias_along_rows : 0);
   // The last steps use the bandwidth that operands leave.
   const double brought = addend ? stored * static_cast<double>(size_of(addend->dtype)) : 0;
@@ -335,6 +349,7 @@ inline Clocks clocks_of_tiles(const Variant& row, const GemmProblem& p, const De
         break;
       }
       clocks.start += c.persistent ? std::max(most - 1, 0.0) * further_tile_clocks : most * tile_start_clocks;
+      if (c.persistent && most > 1 && addend && consumers(c) == 1) clocks.start += further_addend_clocks;
       clocks.finish = most * finish;
       clocks.total = clocks.start + most * (steps * step + finish);
   }
@@ -360,9 +375,13 @@ inline Clocks clocks_of(const Variant& row, const GemmProblem& p, const DeviceIn
   // With a gate, most of what a tile loads are columns of B and G, and a last wave takes no longer. Rows outside of A
   // cost tiles of 64 rows little, and only below 32; and those of 128 more, up to all of them. H200, 1 to 128 rows.
   const bool gated = row.config.gated, small = row.config.bm <= 64;
-  const double tile_rows = !gated ? box_rows : small ? 32 : 128, share = !gated ? 1 : small ? 0.4 : 0.6;
+  const double tile_rows = !gated ? box_rows : small ? 32 : 128;
+  const double most_outside = gated                              ? outside_rows * (small ? 0.4 : 0.6)
+                              : !small || row.config.cluster > 1 ? outside_rows
+                              : columns(row.config) > 64         ? 0
+                                                                 : outside_rows_of_64;
   const double outside =
-      row.config.grouped ? 0 : std::max(0.0, 1 - static_cast<double>(p.m) / tile_rows) * outside_rows * share;
+      row.config.grouped ? 0 : std::max(0.0, 1 - static_cast<double>(p.m) / tile_rows) * most_outside;
   const double from_memory =
       (1 + outside) * ((tiles - last) * of_tile / memory_rate(device.sms, false, device) +
                        (last > 0 ? last * of_tile / memory_rate(last, tail && !gated, device) : 0)) +

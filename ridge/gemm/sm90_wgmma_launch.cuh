@@ -24,7 +24,7 @@ template <class T>
 // Where D goes, and what ColumnEpilogue adds to it, if anything: of the type in which D is stored.
 struct WgmmaOutput {
   Store store = Store::epilogue;
-  WgmmaOperand d = {}, addend = {};  // d is null where the launch's epilogue stores
+  WgmmaOperand d = {}, addend = {};  // d is null where the launch's epilogue stores, and not AnywhereStore
   void* exchange = nullptr;          // for Config::stream_k: stream_k_bytes(), aligned to 16
 };
 
