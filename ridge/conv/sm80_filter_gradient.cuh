@@ -13,7 +13,6 @@ struct FewFilterShape {
   int channels, filters, group_channels;  // of all groups; and the channels of dw
   int next_channel, next_filter;          // from bundle to bundle
   int bundles, width, width_filters, pixel_bytes, dy_bytes;
-  int buffers, buffer_bytes;
   int units, chunks, units_of_warp, taps;
   Divider of_tap, of_tap_row, of_channels, of_filters;  // units: taps; taps of a row; sixteens of channels, of filters
   std::int64_t x[4] = {}, dy[4] = {};
@@ -58,8 +57,7 @@ __device__ __forceinline__ void stage_outputs(unsigned char* to, const T* dy, co
 // Block (b, v) has the tiles b, b + gridDim.x ...; v has bundles, and a chunk of the units, which are 16 filters by 16
 // channels of a tap. Pixels are summed over: both operands are contiguous across the sum. Pixels of a tile outside of
 // the image are zeros in both, as an infinity in x is at no place of theirs.
-// Preconditions: fits(); gridDim.y is columns * chunks; the dynamic shared memory is `buffers` of few_gradient::
-// buffer_bytes().
+// Preconditions: fits(); gridDim.y is columns * chunks; the dynamic shared memory is few_gradient::smem_bytes().
 template <class Policy, class T>
 __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     conv_few_filter_gradient(const T* x, const T* dy, float* partial, const __grid_constant__ FewFilterShape p) {
@@ -67,9 +65,9 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
     namespace sm80 = tile::sm80;
     constexpr int threads = Policy::config.threads, U = few_gradient::warp_units, pixels = BundleShape::tile_pixels;
     static_assert(threads == 32 * few_gradient::warps);
-    // [buffers] of dy [pixels][bundles][filters] and x [in_rows][in_columns][bundles][width]
-    unsigned char* const shared = simt::dynamic_shared<unsigned char>();
-    __shared__ unsigned pairs[few_gradient::most_buffers][pixels / 2];  // of pixels: ones where these exist
+    unsigned char* const outputs = simt::dynamic_shared<unsigned char>();  // [pixels][bundles][filters]
+    unsigned char* const inputs = outputs + pixels * p.dy_bytes;           // [in_rows][in_columns][bundles][width]
+    __shared__ unsigned pairs[pixels / 2];                                 // of pixels: ones where these exist
     static_assert(sizeof pairs == few_gradient::mask_bytes);
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int column = static_cast<int>(blockIdx.y) / p.chunks, chunk = static_cast<int>(blockIdx.y) % p.chunks;
@@ -91,36 +89,20 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
     }
     float sums[U][2][4] = {};
 
-    // Starts the copies of a tile, a group of its own, which is empty where there is no such tile.
-    const auto load = [&](unsigned tile, int buffer) {
-      if (tile < p.tiles.count) {
-        const TilePlace place(p.tiles, tile);
-        unsigned char* const to = shared + buffer * p.buffer_bytes;
-        stage_inputs(
-            to + pixels * p.dy_bytes, x, p.x, p.tiles, place,
-            {p.bundles, p.width, p.bundle, first_bundle * p.next_channel, p.next_channel, p.channels, p.pixel_bytes},
-            threads);
-        stage_outputs(to, dy, p, place, first_bundle, threads);
-        for (int pair = static_cast<int>(threadIdx.x); pair < pixels / 2; pair += threads)
-          pairs[buffer][pair] = (place.output(p.tiles, 2 * pair).exists ? 0xffffu : 0u) |
-                                (place.output(p.tiles, 2 * pair + 1).exists ? 0xffff0000u : 0u);
-      }
-      tile::commit_copies();
-    };
-    int buffer = 0;
-    load(blockIdx.x, buffer);
     RIDGE_KEEP_LOOP
     for (unsigned tile = blockIdx.x; tile < p.tiles.count; tile += gridDim.x) {
-      const bool ahead = p.buffers == 2;
-      if (ahead) {
-        load(tile + gridDim.x, buffer ^ 1);
-        tile::wait_copies<1>();
-      } else {
-        tile::wait_copies<0>();
-      }
+      const TilePlace place(p.tiles, tile);
+      __syncthreads();  // the last tile has been read
+      stage_inputs(
+          inputs, x, p.x, p.tiles, place,
+          {p.bundles, p.width, p.bundle, first_bundle * p.next_channel, p.next_channel, p.channels, p.pixel_bytes},
+          threads);
+      stage_outputs(outputs, dy, p, place, first_bundle, threads);
+      for (int pair = static_cast<int>(threadIdx.x); pair < pixels / 2; pair += threads)
+        pairs[pair] = (place.output(p.tiles, 2 * pair).exists ? 0xffffu : 0u) |
+                      (place.output(p.tiles, 2 * pair + 1).exists ? 0xffff0000u : 0u);
+      tile::wait_for_copies();
       __syncthreads();
-      const unsigned char* const outputs = shared + buffer * p.buffer_bytes;
-      const unsigned char* const inputs = outputs + pixels * p.dy_bytes;
 
       RIDGE_KEEP_LOOP
       for (int step = 0; step < pixels / 16; ++step) {
@@ -128,8 +110,8 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
         const unsigned dy_at = sm80::shared_address(outputs + pixel * p.dy_bytes) + at.outer * unsigned{sizeof(T)};
         const unsigned x_at =
             sm80::shared_address(inputs + p.tiles.input_of(pixel) * p.pixel_bytes) + at.outer * unsigned{sizeof(T)};
-        const unsigned low = pairs[buffer][step * 8 + static_cast<int>(lane % 4)],
-                       high = pairs[buffer][step * 8 + 4 + static_cast<int>(lane % 4)];
+        const unsigned low = pairs[step * 8 + static_cast<int>(lane % 4)],
+                       high = pairs[step * 8 + 4 + static_cast<int>(lane % 4)];
         unsigned filters[4];
 #pragma unroll
         for (int u = 0; u < U; ++u) {
@@ -143,9 +125,6 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
           sm80::multiply<T>(sums[u][1], filters, channels, 1);
         }
       }
-      __syncthreads();  // this tile has been read
-      if (ahead) buffer ^= 1;
-      else load(tile + gridDim.x, 0);
     }
 
     // ---- store
@@ -192,8 +171,6 @@ template <class Policy, class T> [[nodiscard]] static Status launch(const Argume
                    .width_filters = sums.filters,
                    .pixel_bytes = sums.pixel_bytes(),
                    .dy_bytes = sums.dy_bytes(),
-                   .buffers = buffers_of(Policy::config, p, args.plan.device),
-                   .buffer_bytes = whole(buffer_bytes(p)),
                    .units = whole(sums.units),
                    .chunks = whole(sums.chunks),
                    .units_of_warp = whole(ceil_div(sums.units, sums.chunks * warps)),

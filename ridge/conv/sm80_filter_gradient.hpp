@@ -1,7 +1,6 @@
 // The gradient of the filters of few channels on tensor cores, by mma.sync, channels innermost: the groups and images
-// that sm80_grouped.hpp has. A block has tiles of dy's pixels and of the inputs around them in shared memory, where the
-// next tile is copied meanwhile; its sums of all taps stay in registers. Blocks have parts of the tiles, whose sums are
-// added in order.
+// that sm80_grouped.hpp has. A block has tiles of dy's pixels and of the inputs around them in shared memory, one after
+// the other; its sums of all taps stay in registers. Blocks have parts of the tiles, whose sums are added in order.
 #pragma once
 #include <ridge/conv/sm80_grouped.hpp>
 
@@ -38,20 +37,10 @@ constexpr Sums sums_of(const ConvProblem& p) {
   return s;
 }
 
-inline constexpr int most_buffers = 2;
-inline constexpr int mask_bytes = most_buffers * BundleShape::tile_pixels / 2 * 4;  // static: a word for two pixels
-constexpr std::int64_t buffer_bytes(const ConvProblem& p) {
-  const GroupedTiles t = best_grouped_tiles(p);
+inline constexpr int mask_bytes = BundleShape::tile_pixels / 2 * 4;  // static: a word for two pixels
+constexpr std::int64_t smem_bytes(const ConvProblem& p, const GroupedTiles& t) {
   const Sums s = sums_of(p);
   return t.in_rows * t.in_columns * s.pixel_bytes() + BundleShape::tile_pixels * s.dy_bytes();
-}
-inline std::int64_t resident(const Config& c, const ConvProblem& p, int buffers, const DeviceInfo& device) {
-  return grouped_mma::resident(c, buffers * buffer_bytes(p) + mask_bytes, device);
-}
-// Two buffers where a multiprocessor has room for as many blocks with them.
-inline int buffers_of(const Config& c, const ConvProblem& p, const DeviceInfo& device) {
-  const bool both = roofline::refuse_smem(2 * buffer_bytes(p) + mask_bytes, device).empty();
-  return both && resident(c, p, 2, device) == resident(c, p, 1, device) ? 2 : 1;
 }
 
 inline std::string refuse_groups(const ConvProblem& p) {
@@ -75,14 +64,15 @@ inline std::string fits(const Variant&, const SplitProblem& s, const DeviceInfo&
   if (sums_of(p).columns * sums_of(p).chunks > max_grid_y) return "more than 65535 blocks side by side";
   if (real(p.w.count()) >= int_range / 2) return "filters of 2^30 elements or more";
   if (real(p.dw->span()) >= int_range) return "offsets of 2^31 or more";
-  return roofline::refuse_smem(buffer_bytes(p) + mask_bytes, device);
+  return roofline::refuse_smem(smem_bytes(p, best_grouped_tiles(p)) + mask_bytes, device);
 }
 
 // Blocks along the tiles: the parts of the sums. A part has two tiles at least, where there are.
 inline std::int64_t parts_of(const Config& c, const ConvProblem& p, const DeviceInfo& device) {
   const GroupedTiles t = best_grouped_tiles(p);
   const Sums s = sums_of(p);
-  const std::int64_t at_a_time = std::max(device.sms, 1) * resident(c, p, buffers_of(c, p, device), device);
+  const std::int64_t at_a_time =
+      std::max(device.sms, 1) * grouped_mma::resident(c, smem_bytes(p, t) + mask_bytes, device);
   return std::clamp<std::int64_t>(at_a_time / (s.columns * s.chunks), 1, ceil_div(t.count(), 2));
 }
 
@@ -93,14 +83,15 @@ inline Footprint footprint(const Variant& row, const SplitProblem& s, const Devi
   return {.grid = parts * sums_of(p).columns * sums_of(p).chunks,
           .threads = c.threads,
           .registers = roofline::registers_for(c.threads, c.blocks_per_sm),
-          .smem = static_cast<int>(buffers_of(c, p, device) * buffer_bytes(p)),
+          .smem = static_cast<int>(smem_bytes(p, best_grouped_tiles(p))),
           .workspace = static_cast<std::size_t>(parts * p.w.count()) * sizeof(float)};
 }
 
-// As grouped_mma's, but for the waits: measured on an H200 with one buffer, one group of 16 to 64 channels.
+// As grouped_mma's, but for the waits, of an H200 with 16 to 64 channels: what threads spend on places of pieces. A
+// second buffer, so that copies overlap products, gained nothing there.
 inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
-  constexpr double unit_clocks = 4.5, copy_instructions = 24;  // a fragment from shared memory, and its products
-  constexpr double copied_share = 0.7, add_us = 6, waits = 4;
+  constexpr double unit_clocks = 4.5, copy_instructions = 24;     // a fragment from shared memory, and its products
+  constexpr double copied_share = 0.7, add_us = 6, waits = 7;
   const Config& c = row.config;
   const ConvProblem& p = s.problem;
   const GroupedTiles t = best_grouped_tiles(p);
