@@ -49,9 +49,10 @@ inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, con
   roofline::Kernel k =
       decoding::kernel_of(row, p, footprint_in(parts, row, p), device, parts, decode_warps(c), block_overhead_us);
   k.launches = parts > 1 ? 2 : 1;
-  // With few keys, fetching the code dominates: of parts, the code of two kernels. An H200's, with a cold cache.
-  constexpr double few_keys_us = 2, parts_us = 4, parts_of_wide_heads_us = 9;
-  k.serial_us = parts == 1 ? few_keys_us : c.d > 128 ? parts_of_wide_heads_us : parts_us;
+  // With few keys, fetching the code dominates: of parts of wide heads, the code of two kernels. An H200's, with a cold
+  // cache.
+  constexpr double few_keys_us = 2, parts_of_wide_heads_us = 9;
+  k.serial_us = parts == 1 ? few_keys_us : c.d > 128 ? parts_of_wide_heads_us : 0;
   // It is not made for many tiles of queries, each of which goes through all keys alone: measured on an H100 with 197
   // of both.
   constexpr double many_tiles_us = 7;

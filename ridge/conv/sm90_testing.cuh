@@ -41,7 +41,7 @@ constexpr int first_of(Algorithm algorithm) {
   while (variants[i].config.algorithm != algorithm) ++i;
   return i;
 }
-constexpr int fma_32 = first_of(Algorithm::fma), fma_64 = fma_32 + 1, fma_128 = fma_32 + 2, fma_256 = fma_32 + 3;
+constexpr int fma_64 = first_of(Algorithm::fma), fma_128 = fma_64 + 1, fma_256 = fma_64 + 2, fma_32 = fma_64 + 3;
 constexpr int first_row = first_of(Algorithm::wgmma);
 constexpr int wgmma_64 = first_row, wgmma_64_thin = first_row + 1, wgmma_96 = first_row + 2,
               wgmma_96_thin = first_row + 3, wgmma_128 = first_row + 4, wgmma_128_ping_pong = first_row + 5,

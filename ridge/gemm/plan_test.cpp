@@ -324,7 +324,7 @@ TEST(GemmPlan, OfOtherTypesToo) {
   EXPECT_EQ(name(plan_of(16, 4096, 4096, i8)), "i8_narrow_16");
   EXPECT_EQ(name(plan_of(4096, 16, 4096, f32, GemmMath::tf32)), "tf32_narrow_16");
   EXPECT_EQ(name(plan_of(1024, 1024, 8192, f32, GemmMath::tf32)), "tf32_split");
-  EXPECT_EQ(name(plan_of(1024, 1024, 8192, i8)), "i8_split");
+  EXPECT_EQ(name(plan_of(1024, 1024, 8192, i8)), "i8_64x128");  // 17.9 us on an H200, and 25.7 by i8_split
   EXPECT_GT(plan_of(1024, 1024, 8192, f8e4m3).split, 1);
 }
 
