@@ -119,7 +119,7 @@ TEST_F(Cli, GemmTakesTheInputsThatItsOptionsAskFor) {
                  "gemm: layout is 'nx'; it must be one of nn nt tn tt");
   EXPECT_TRUE(contains(ridge_program({"ops", "gemm"}).out, "a, b, [c], [bias], [residual]"));
   const auto info = json::parse(ridge_program({"ops", "gemm", "--json"}).out)["operators"][0];
-  EXPECT_EQ(info["optional_inputs"], json({"c", "bias", "residual", "gate"}));
+  EXPECT_EQ(info["optional_inputs"], json({"c", "bias", "residual", "gate", "gate_bias"}));
 }
 
 TEST_F(Cli, NumbersOfPlacesAreLookedAt) {
