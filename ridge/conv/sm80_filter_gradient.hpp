@@ -87,11 +87,12 @@ inline Footprint footprint(const Variant& row, const SplitProblem& s, const Devi
           .workspace = static_cast<std::size_t>(parts * p.w.count()) * sizeof(float)};
 }
 
-// As grouped_mma's, but for what is serial. On an H200 with 16 to 64 channels it takes up to 3.5 times as long: threads
-// divide for the place of each piece. A second buffer, so that copies overlap products, gained nothing there.
+// Fitted on an H200 to 16 to 64 channels, one group and many (bench/results/h200/sweep_rows.json). Threads divide for
+// the place of each piece that they copy; a second buffer, so that copies overlap products, gained nothing there.
 inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
-  constexpr double unit_clocks = 4.5, copy_instructions = 24;     // a fragment from shared memory, and its products
-  constexpr double copied_share = 0.7, add_us = 6, waits = 1.25;  // the first and last as its own
+  constexpr double unit_clocks = 15;                              // a fragment from shared memory, and its products
+  constexpr double copy_instructions = 350;                       // of a piece
+  constexpr double copied_share = 0.7, add_us = 2, waits = 1.25;  // as grouped_mma's
   const Config& c = row.config;
   const ConvProblem& p = s.problem;
   const GroupedTiles t = best_grouped_tiles(p);

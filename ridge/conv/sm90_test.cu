@@ -356,6 +356,15 @@ TEST(ConvOnHopperStem, Epilogues) {
   check<stem_7, bfloat16>(c);
 }
 
+// The warpgroups take turns with tiles of one step: in any order of threads none misses its turn.
+TEST(ConvOnHopper, TurnsOfOneStepInAnyOrder) {
+  for (const char* seed : {"1", "2", "3"}) {
+    setenv("RIDGE_SEED", seed, 1);
+    check<wgmma_64, half>({.about = "of one step", .n = 2, .c = 40, .h = 30, .w = 30, .k = 72, .r = 1, .s = 1});
+  }
+  unsetenv("RIDGE_SEED");
+}
+
 // ---- multiply-adds of what TMA gathers ------------------------------------------------------------------------------
 
 constexpr ConvGeometry nchw(std::int64_t n) { return {.pad = {n, n, n, n}}; }

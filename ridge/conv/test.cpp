@@ -251,7 +251,7 @@ TEST(ConvPlan, WhatIsNotChannelsLastIsCopied) {
     EXPECT_EQ(text.substr(0, 21), "channels_last: wgmma_");
   ConvGeometry last = geometry(1, 3);
   last.layout = ConvLayout::nhwc;
-  EXPECT_EQ(rows(f16, last, 6, 3, 224, 64, 7, true), "channels_last: each_gradient: flipped: few_16, few_gradient");
+  EXPECT_EQ(rows(f16, last, 6, 3, 224, 64, 7, true), "channels_last: each_gradient: flipped: few_16, wgmma_64");
 }
 
 TEST(ConvPlan, CopiesAreOfWhatIsNotSuitable) {

@@ -78,7 +78,7 @@ class ElementOracle {
   std::int64_t k() const { return k_; }  // 0 if alpha is 0: then there are no products, not even of NaN
 
   struct Addends {
-    std::optional<double> c, bias, residual, gate_bias;  // of the element
+    std::optional<double> c = {}, bias = {}, residual = {}, gate_bias = {};  // of the element
   };
   void add_to(check::Expected& e, const DotOracle& dot, const DotOracle* gate, const Addends& addends) const {
     const double u = u_;
@@ -537,11 +537,9 @@ inline std::vector<check::Expected> grouped_oracle(const check::Case& c, const s
       for (std::int64_t j = 0; j < n; ++j) {
         const Line x{in[0], r.transposed_a() ? i : i * k, r.transposed_a() ? m : 1};
         const Line y{in[1], g * k * n + (r.transposed_b() ? j * k : j), r.transposed_b() ? 1 : n};
-        element.add_to(e, DotOracle(x, y, element.k()), nullptr,
-                       {.c = at_if(cs, i * n + j),
-                        .bias = at_if(bias, g * n + j),
-                        .residual = at_if(residual, i * n + j),
-                        .gate_bias = {}});
+        element.add_to(
+            e, DotOracle(x, y, element.k()), nullptr,
+            {.c = at_if(cs, i * n + j), .bias = at_if(bias, g * n + j), .residual = at_if(residual, i * n + j)});
       }
   // Rows in no group keep their former contents, which are unknown.
   e.value.resize(static_cast<std::size_t>(m * n));

@@ -255,7 +255,7 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
       loader.prefetch();
       if (adds && work.addend_steps) sm90::prefetch(&map_addend);
       pipeline.init(1, (ping_pong ? 1 : consumers(c)) * c.cluster);
-      for (int i = 0; i < 2; ++i) sm90::init(order + i, 1);
+      for (int i = 0; i < 2; ++i) sm90::init(order + i, 4);  // a warpgroup's warps
       sm90::fence_init();
     }
     tile::launch_dependents();
@@ -484,7 +484,13 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
           scheduler.next();
           ring.skip(steps_of_tile);
         }
-        if (ping_pong && consumer == 0 && threadIdx.x % 128 == 0) sm90::arrive(order);
+        // Hands the turn over. Each warp does so for itself, when it has seen its own turn: in a tile of one step
+        // nothing else keeps the turn from coming back before a late warp has looked, and parity tells two apart.
+        [[maybe_unused]] const auto hand_turn_to = [&](int other) {
+          __syncwarp();
+          if (threadIdx.x % 32 == 0) sm90::arrive(order + other);
+        };
+        if (ping_pong && consumer == 0) hand_turn_to(0);
         for (; scheduler.more(); scheduler.next(ping_pong ? 2 : 1)) {
           const WgmmaTile place = scheduler.at();
           const TilePart part = part_of(scheduler);
@@ -536,10 +542,8 @@ __global__ void __launch_bounds__(wgmma_threads(Policy::config), Policy::config.
           if constexpr (ping_pong) {
             // The other warpgroup waits for later phases of the stages' barriers, and parity tells only two phases
             // apart.
-            if (threadIdx.x % 128 == 0) {
-              if (last_steps > 0) await_addend(ring);
-              sm90::arrive(order + (consumer ^ 1));
-            }
+            if (last_steps > 0 && threadIdx.x % 32 == 0) await_addend(ring);
+            hand_turn_to(consumer ^ 1);
           }
           sm90::wait_products<0>();
           release(last);
