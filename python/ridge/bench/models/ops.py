@@ -13,6 +13,7 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 import ridge.torch
 from ridge.bench.peers.table import ACTIVATIONS
+from ridge.torch.gated import gated
 
 _NMS_ROUNDS = 8
 
@@ -276,11 +277,8 @@ class Ridge(Torch):
         if torch.is_grad_enabled():  # the fused gate keeps neither factor: its backward would compute both again
             return super().gated(x, w, activation, bias)
         gate, up = w.chunk(2)
-        if bias is None:
-            return ridge.torch.gemm(x, gate, gate=up, layout="nt", epilogue=f"{activation}+gate")
-        of_gate, of_up = bias.chunk(2)
-        epilogue = f"bias+{activation}+gate+gate_bias"
-        return ridge.torch.gemm(x, gate, bias=of_gate, gate=up, gate_bias=of_up, layout="nt", epilogue=epilogue)
+        of_gate, of_up = (None, None) if bias is None else bias.chunk(2)
+        return gated(x, gate, of_gate, up, of_up, activation)
 
     def grouped(self, x, w, offsets):
         if torch.is_grad_enabled():  # grouped_gemm has no gradient

@@ -22,6 +22,7 @@ from ridge.torch.fx.match import (
     check_product,
     residual_of,
 )
+from ridge.torch.gated import gated
 
 
 def _check_product(node, *inputs):
@@ -74,16 +75,6 @@ def _linear_match(nodes, x, w, bias, residual, activation):
     return Match(what, tuple(nodes), (x, w, bias, residual, activation), _product, _product_and_pass)
 
 
-def _gate(x, gate, bias, up, up_bias, activation):
-    rows = x.reshape(-1, x.shape[-1])
-    parts = ["" if bias is None else "bias", activation, "gate", "" if up_bias is None else "gate_bias"]
-    epilogue = "+".join(part for part in parts if part)
-    y = torch.ops.ridge.gemm(
-        rows, gate, bias=bias, gate=up, gate_bias=up_bias, layout="nt", epilogue=epilogue
-    )
-    return y.view(*x.shape[:-1], gate.shape[0])
-
-
 def _gate_and_pass(x, gate, bias, up, up_bias, activation):
     return F.linear(x, gate, bias) * F.linear(x, up, up_bias)
 
@@ -109,7 +100,7 @@ def gate(node, training):
             continue
         nodes = graph.in_order((left, acted, up, node))
         inputs = (x, a["weight"], a.get("bias"), b["weight"], b.get("bias"), activation)
-        yield Match(f"linear+{activation}+gate", nodes, inputs, _gate, _gate_and_pass)
+        yield Match(f"linear+{activation}+gate", nodes, inputs, gated, _gate_and_pass)
         return
 
 
@@ -117,7 +108,7 @@ def _packed_gate(x, w, bias, first, activation):
     n = w.shape[0] // 2
     halves = [(w[at], None if bias is None else bias[at]) for at in (slice(None, n), slice(n, None))]
     gate, up = halves if first else halves[::-1]
-    return _gate(x, *gate, *up, activation)
+    return gated(x, *gate, *up, activation)
 
 
 def _packed_gate_and_pass(x, w, bias, first, activation):

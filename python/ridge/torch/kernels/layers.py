@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import ridge.torch  # noqa: F401, registers the operators
+from ridge.torch.gated import gated
 
 _RIDGE = torch.ops.ridge
 
@@ -94,18 +95,8 @@ def _gated(module, x, activation):
     if gate.weight.dtype != x.dtype:
         acted = {"silu": F.silu, "gelu_tanh": lambda y: F.gelu(y, approximate="tanh")}[activation](gate(x))
         return down(acted * up(x))
-    rows = x.reshape(-1, x.shape[-1])
-    parts = ["bias" if gate.bias is not None else "", activation, "gate", "gate_bias" if up.bias is not None else ""]
-    inner = _RIDGE.gemm(
-        rows,
-        gate.weight,
-        bias=gate.bias,
-        gate=up.weight,
-        gate_bias=up.bias,
-        layout="nt",
-        epilogue="+".join(part for part in parts if part),
-    )
-    return _RIDGE.linear(inner, down.weight, down.bias).view(*x.shape[:-1], -1)
+    inner = gated(x, gate.weight, gate.bias, up.weight, up.bias, activation)
+    return _RIDGE.linear(inner, down.weight, down.bias)
 
 
 class SwiGLUMLP(_Layer):
