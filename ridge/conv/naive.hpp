@@ -39,8 +39,8 @@ inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const D
   const int gradients = has_dx(p) + has_dw(p);
   k.clocks = products(p) / 32 * 16 / 4 * (p.backward ? 1.25 * gradients : 1) + warps_of_outputs(p) * 60;
   k.trips = std::max(1.0, trips(p));
-  // Fetching its code, of all passes and layouts: in networks of one image, an H200, depthwise 7x7 at 14 x 14 and 7 x 7
-  // pixels takes 17 us, and 3x3 8 us.
+  // Fetching its code, of all passes and layouts: in networks of one image, on an H200, a depthwise 7x7 takes 17 us and
+  // a 3x3 or 5x5 8 us (bench/results/h200/model_kernels.txt).
   k.serial_us = 4;
   k.launches = p.backward ? std::max(1, gradients) : 1;
   return k;
