@@ -130,6 +130,9 @@ inline check::CaseBook book() {
   // Many blocks, many tiles.
   test("bf16:b=2,hq=4,hkv=2,sq=70,sk=140,d=64:causal=lower_right");
   test("f32:b=1,hq=1,hkv=1,sq=3,sk=700,d=64:lse");
+  for (const char* more : {":causal=lower_right", ":window=90,40:align=lower_right", ":causal=lower_right:fill=nan"})
+    for (const char* size : {"b=1,hq=1,hkv=1,sq=40,sk=300,d=63,dv=31", "b=1,hq=2,hkv=1,sq=33,sk=290,d=128"})
+      test(std::string("f32:") + size + ":lse" + more);                 // split-KV
   test("bf16:b=1,hq=8,hkv=2,sq=3,sk=700,d=64:lse:causal=lower_right");  // split-KV, heads together
 
   // Variable-length sequences: packed queries, keys or both, or keys of a cache.

@@ -40,7 +40,8 @@ struct Config {
   int d = 256, dv = 256;  // largest number of columns of Q and K, and of V
   int threads = 128;
   int rows = 1;            // rows of bm per thread (register_tile, gradient_tile) or per warp (those with mma.sync)
-  bool split = false;      // split-KV: blocks take parts of the keys, merged afterwards, and the heads that share them
+  bool split = false;      // split-KV: blocks take parts of the keys, merged afterwards
+  bool packed = false;     // a block's rows are the queries of all heads that share keys
   int blocks_per_sm = 1;   // least occupancy asked of the compiler
   int stages = 2;          // tiles of K, and of V, in shared memory (wgmma), or per warp (decode);
                            // panels of either (wgmma_terms)

@@ -64,7 +64,7 @@ static roofline::Kernel kernel_of(const MergeVariant& row, const AttentionMergeP
   k.cost.bytes_written = k.bytes_written = part;
   k.cost.on(Unit::fp32) = 2 * 2 * rows * static_cast<double>(p.dv);
   k.cost.on(Unit::special) = 3 * rows;
-  k.blocks = p.b * p.h * p.s;
+  k.blocks = attention_kernels::merge_blocks(p.b * p.h * p.s);
   k.launches = 1;
   k.block = {.threads = row.threads, .registers = 40, .smem = 0};
   k.trips = 2;  // to LSE, and to O

@@ -21,10 +21,11 @@ static Status launch_merge_of(const AttentionMergePlan& plan, const AttentionMer
       .lse = static_cast<float*>(t.lse.data),
       .at_o = strides(p.o),
       .at_lse = strides(p.lse),
+      .batch = static_cast<int>(p.b),
       .heads = static_cast<int>(p.h),
       .sq = static_cast<int>(p.s),
       .dv = static_cast<int>(p.dv)};
-  return simt::launch({.grid = dim3(static_cast<unsigned>(p.b * p.h * p.s)),
+  return simt::launch({.grid = dim3(static_cast<unsigned>(merge_blocks(p.b * p.h * p.s))),
                        .block = dim3(merge_threads),
                        .smem = 0,
                        .stream = stream.handle,

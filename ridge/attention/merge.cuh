@@ -1,10 +1,10 @@
 // Merges split-KV parts: normalized partial O, their sums of P, and the logarithms of what P is relative to.
 #pragma once
 #include <ridge/attention/arguments.cuh>
+#include <ridge/attention/merge_launch.hpp>
+#include <ridge/tile/dependent_launch.cuh>
 
 namespace ridge::attention_kernels {
-
-inline constexpr int merge_threads = 128;
 
 // Source of parts: consecutive in a workspace, as blocks stored them ...
 //   o [parts][rows][dv]   log, sum [parts][rows], with rows of batch, heads and queries
@@ -56,7 +56,7 @@ template <class T, class Parts> struct MergeArguments {
   T* o;        // [batch, heads, sq, dv]
   float* lse;  // [batch, heads, sq]; may be null
   Strides at_o, at_lse;
-  int heads, sq, dv;
+  int batch, heads, sq, dv;
 };
 
 // Arguments for the parts in the workspace.
@@ -73,16 +73,23 @@ template <class T> MergeArguments<T, PartsInWorkspace> merge_of(const Arguments<
           .lse = a.lse,
           .at_o = a.at_o,
           .at_lse = a.at_lse,
+          .batch = a.batch,
           .heads = a.heads,
           .sq = a.sq,
           .dv = a.dv};
 }
 
-// A block per query and head; parts are added in their order, so that the result is reproducible.
-// Precondition: gridDim.x is batch * heads * sq.
+// 32 lanes per query and head; parts are added in their order, so that the result is reproducible.
+// Precondition: gridDim.x is merge_blocks(batch * heads * sq).
 template <class T, class Parts>
 __global__ void __launch_bounds__(merge_threads) attention_merge_kernel(MergeArguments<T, Parts> a) {
-  BlockCoord at(a.sq, a.heads);
+  tile::grid_dependency_wait();
+  const unsigned rank = static_cast<unsigned>(simt::thread_rank()), lane = rank % merge_lanes;
+  const unsigned query = blockIdx.x * merge_rows + rank / merge_lanes, head = query / static_cast<unsigned>(a.sq),
+                 batch = head / static_cast<unsigned>(a.heads);
+  if (batch >= static_cast<unsigned>(a.batch)) return;
+  BlockCoord at(static_cast<int>(batch), static_cast<int>(head % static_cast<unsigned>(a.heads)),
+                static_cast<int>(query % static_cast<unsigned>(a.sq)));
   const Parts& parts = a.parts;
   if (!parts.find(at)) return;
   float row_max = minus_infinity;
@@ -92,16 +99,24 @@ __global__ void __launch_bounds__(merge_threads) attention_merge_kernel(MergeArg
   for (int part = 0; part < parts.count(); ++part) sum += expf(parts.log_of(part, at) - base) * parts.sum_of(part, at);
   const float inverse = sum == 0 ? 0 : 1 / sum;
   T* o = a.o + at.batch * a.at_o.batch + at.head * a.at_o.head + at.tile * a.at_o.row;
-  for (int column = simt::thread_rank(); column < a.dv; column += merge_threads) {
-    float value = 0;
+  constexpr int columns = 4;  // of a lane at a time, whose reads are in flight together
+  for (int first = static_cast<int>(lane); first < a.dv; first += columns * merge_lanes) {
+    float values[columns] = {};
+#pragma unroll 4
     for (int part = 0; part < parts.count(); ++part) {
-      const float log = parts.log_of(part, at);
-      if (log == minus_infinity) continue;  // it had no keys, and its O is undefined
-      value += expf(log - base) * parts.sum_of(part, at) * inverse * parts.value(part, at, column);
+      const float log = parts.log_of(part, at), weight = expf(log - base) * parts.sum_of(part, at) * inverse;
+      RIDGE_UNROLL_ON_GPU
+      for (int i = 0; i < columns; ++i)
+        if (const int column = first + i * merge_lanes; column < a.dv) {
+          const float value = parts.value(part, at, column);
+          if (log != minus_infinity) values[i] += weight * value;  // else it had no keys, and its O is undefined
+        }
     }
-    o[column * a.at_o.element] = T(value);
+    RIDGE_UNROLL_ON_GPU
+    for (int i = 0; i < columns; ++i)
+      if (const int column = first + i * merge_lanes; column < a.dv) o[column * a.at_o.element] = T(values[i]);
   }
-  if (a.lse && simt::thread_rank() == 0)
+  if (a.lse && lane == 0)
     a.lse[at.batch * a.at_lse.batch + at.head * a.at_lse.head + at.tile * a.at_lse.row] =
         sum == 0 ? minus_infinity : base + logf(sum);
 }

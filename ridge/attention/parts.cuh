@@ -10,8 +10,8 @@ namespace {
 template <class T> Status launch_parts(const Call& call, const Arguments<T>& args) {
   if (args.splits == 1) return {};  // O is final
   const std::int64_t queries = call.problem.b * call.problem.hq * call.problem.sq;
-  return simt::launch(launch_config(call, queries, merge_threads), attention_merge_kernel<T, PartsInWorkspace>,
-                      merge_of(args));
+  return tile::launch_dependent(call.plan.device.cc, launch_config(call, merge_blocks(queries), merge_threads),
+                                attention_merge_kernel<T, PartsInWorkspace>, merge_of(args));
 }
 
 }  // namespace

@@ -25,6 +25,9 @@ inline std::size_t bytes_of_parts(const Variant& row, const AttentionProblem& p,
   return static_cast<std::size_t>(splits * (p.hq * query_rows(p)) * (p.dv + 2)) * sizeof(float);
 }
 
+// What many queries' parts and their merge take beyond that traffic, of rows with tiles of queries; H200.
+inline constexpr double merge_us = 6;
+
 // Adds the traffic of the splits' results, written and read.
 inline void add_parts(roofline::Kernel& k, const AttentionProblem& p, int splits) {
   if (splits > 1)

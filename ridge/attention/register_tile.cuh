@@ -3,10 +3,11 @@
 // Both products are sums of outer products: a thread reads 4 or 8 neighbours of both operands by 16-byte accesses, and
 // multiplies all pairs. Q and K are transposed on the way to shared memory, so that the neighbours are queries and
 // keys; P is stored in the order in which it is read, and V keeps its layout. While one product runs, the other's
-// operand is copied.
+// operand is copied. With few tiles of queries, blocks take parts of the keys.
 #pragma once
 #include <ridge/attention/launch_table.cuh>
 #include <ridge/attention/outer_products.cuh>
+#include <ridge/attention/parts.cuh>
 #include <ridge/attention/register_tile.hpp>
 
 namespace ridge::attention_kernels {
@@ -84,7 +85,9 @@ __device__ __forceinline__ void start_transposed(float* to, int pitch, const flo
 }
 
 //   shared  Q^T [d][pitch_m]  K^T [d][pitch_n]  V [bn][dv]  P^T [bn][pitch_m]; not transposed, Q [bm][d]  K [bn][d]
-// Preconditions: gridDim.x is batch * heads * tiles of queries, at least 1; d and dv are at most the Config's.
+// With more than one split, gridDim.y is their number, and O and its statistics are stored as parts of a.partial_o etc.
+// Preconditions: gridDim.x is batch * heads * tiles of queries, at least 1; d and dv are at most the Config's; one
+// split, unless the Config splits.
 template <class Policy>
 __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     attention_register_tile(Arguments<float> a) {
@@ -102,7 +105,8 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
   const float* from_q = a.q + at.batch * a.at_q.batch + at.head * a.at_q.head + first_query * a.at_q.row;
   const float* from_k = a.k + at.batch * a.at_k.batch + at.head / a.group * a.at_k.head;
   const float* from_v = a.v + at.batch * a.at_v.batch + at.head / a.group * a.at_v.head;
-  const Keys keys = keys_of(a, first_query, last_query);
+  const Keys all_keys = keys_of(a, first_query, last_query);
+  const Keys keys = c.split ? part_of(all_keys, c.bn, static_cast<int>(blockIdx.y), a.splits) : all_keys;
   [[maybe_unused]] const int steps_d = (a.d + 3) / 4 * 4;
   const auto start_k = [&](int first) {
     const float* from = from_k + first * a.at_k.row;
@@ -161,7 +165,8 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
     if (!inside) {
       RIDGE_UNROLL_ON_GPU
       for (int r = 0; r < RM; ++r) {
-        const Span span = span_of(a, first_query + mine.query(r), first, first + c.bn);
+        const int last = c.split ? ::min(first + c.bn, keys.last) : first + c.bn;
+        const Span span = span_of(a, first_query + mine.query(r), first, last);
         RIDGE_UNROLL_ON_GPU
         for (int j = 0; j < RN; ++j) s[r][j] = span.contains(mine.column(j)) ? s[r][j] : minus_infinity;
       }
@@ -217,22 +222,27 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
     const int i = first_query + mine.query(r);
     if (i >= a.sq) continue;
     const float inverse = running[r].inverse();
-    float* to = a.o + at.batch * a.at_o.batch + at.head * a.at_o.head + i * a.at_o.row;
+    const bool is_part = c.split && a.splits > 1;
+    const std::int64_t place = blockIdx.y * a.rows + at.batch * a.at_row.batch + at.head * a.at_row.head + i;
+    float* to =
+        is_part ? a.partial_o + place * a.dv : a.o + at.batch * a.at_o.batch + at.head * a.at_o.head + i * a.at_o.row;
     RIDGE_UNROLL_ON_GPU
     for (int j = 0; j < RV; j += fragment) {
       const int column = mine.column(j);
       simt::vec<float, fragment> values;
       RIDGE_UNROLL_ON_GPU
       for (int e = 0; e < fragment; ++e) values[e] = o[r][j + e] * inverse;
-      if (a.vectors && column + fragment <= a.dv) {
+      if ((is_part ? a.dv % fragment == 0 : a.vectors) && column + fragment <= a.dv) {
         simt::store_global(to + column, values);
       } else {
         RIDGE_UNROLL_ON_GPU
         for (int e = 0; e < fragment; ++e)
-          if (column + e < a.dv) to[(column + e) * a.at_o.element] = values[e];
+          if (column + e < a.dv) to[(column + e) * (is_part ? 1 : a.at_o.element)] = values[e];
       }
     }
-    if (mine.n == 0) store_lse(a, at.batch, at.head, i, running[r].lse(scores.scale_log2));
+    if (mine.n != 0) continue;
+    if (is_part) store_part(a, place, running[r], scores.scale_log2);
+    else store_lse(a, at.batch, at.head, i, running[r].lse(scores.scale_log2));
   }
 }
 
@@ -243,8 +253,10 @@ namespace {
 
 struct RegisterTileRows : RowsOf<Algorithm::register_tile, float> {
   template <int I> static Status launch(const Call& call) {
-    return simt::launch(launch_config(call, call.plan.blocks), attention_register_tile<Policy<I>>,
-                        arguments_of<float>(call));
+    const Arguments<float> args = arguments_of<float>(call);
+    RIDGE_TRY(simt::launch(launch_config(call, call.plan.blocks), attention_register_tile<Policy<I>>, args));
+    if constexpr (variants[I].config.split) return launch_parts<float>(call, args);
+    else return {};
   }
 };
 

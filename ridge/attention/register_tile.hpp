@@ -1,6 +1,6 @@
 // float32 with a tile of scores, and one of O, in the registers of each thread.
 #pragma once
-#include <ridge/attention/scores.hpp>
+#include <ridge/attention/parts.hpp>
 
 namespace ridge::attention_kernels {
 
@@ -22,21 +22,29 @@ inline std::string fits(const Variant& row, const AttentionProblem& p, const Dev
   return refuse_smem(register_tile_bytes(c), device);
 }
 
-inline Footprint footprint(const Variant& row, const AttentionProblem& p, const DeviceInfo&) {
-  return footprint_of(row.config, blocks_of(row.config, p), register_tile_bytes(row.config));
+inline Footprint footprint(const Variant& row, const AttentionProblem& p, const DeviceInfo& device) {
+  const int splits = kv_splits_of(row, p, device);
+  return footprint_of(row.config, blocks_of(row.config, p) * splits, register_tile_bytes(row.config),
+                      bytes_of_parts(row, p, splits));
 }
 
 inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, const DeviceInfo& device) {
   const Config& c = row.config;
   const Products products{
       .rows = c.bm, .columns = multiply_adds(p, p.d, c.dv), .tflops = device.fp32_tflops};  // V is padded
-  roofline::Kernel k = kernel_of(row, p, footprint(row, p, device), products, device);
+  const int splits = kv_splits_of(row, p, device);
+  roofline::Kernel k = kernel_of(row, p, footprint(row, p, device), products, device, splits);
+  add_parts(k, p, splits);
+  k.launches = splits > 1 ? 2 : 1;
+  // Blocks that are alone on their multiprocessors, where several would hide each other's waits; H200.
+  if (k.blocks <= device.sms) k.clocks *= 1 + 0.4 * (c.blocks_per_sm - 1);
+  if (splits > 1) k.serial_us += merge_us;
   add_code(k, c.d > 128 ? 20 : 6);
   return k;
 }
 
 inline std::string_view lesson(const Variant&) { return "coarsening"; }
 
-inline constexpr Family family{{fits, footprint, model, lesson}};
+inline constexpr Family family{{fits, footprint, model, lesson}, kv_splits_of, bytes_of_parts};
 
 }  // namespace ridge::attention_detail::register_tile

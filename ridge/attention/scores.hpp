@@ -60,7 +60,8 @@ constexpr bool has_vectors(const AttentionOperand& o, DType dtype) {
 
 // Heads of a query that share a block.
 constexpr std::int64_t pack_of(const Config& c, const AttentionProblem& p) {
-  return c.split && p.hkv > 0 ? std::max<std::int64_t>(p.hq / p.hkv, 1) : 1;  // without heads there is nothing to share
+  return c.packed && p.hkv > 0 ? std::max<std::int64_t>(p.hq / p.hkv, 1)
+                               : 1;  // without heads there is nothing to share
 }
 constexpr std::int64_t tiles_of(const Config& c, const AttentionProblem& p) {
   return ceil_div(p.sq * pack_of(c, p), c.bm);

@@ -273,6 +273,20 @@ template <class Policy, class T> class WgmmaConsumer {
     }
   }
 
+  // Stores the columns of O that exist, of this consumer's rows that exist, from registers.
+  //   to: [rows][dv] of float32, from the block's first row on
+  __device__ __forceinline__ void store_floats(float* to, int existing, int dv) const {
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+      if (row(r) >= existing) continue;
+#pragma unroll
+      for (int n = 0; n < c.dv / 8; ++n)
+        if (pair(n) < dv)
+          simt::store_global(to + row(r) * std::int64_t{dv} + pair(n),
+                             simt::vec<float, 2>{o_[4 * n + 2 * r], o_[4 * n + 2 * r + 1]});
+    }
+  }
+
   SoftmaxState running[rows];
 
  protected:
@@ -318,38 +332,47 @@ template <class Policy, class T> class WgmmaConsumer {
   unsigned p_[c.bn / 16][4];         // P [64][bn], by 16 keys
 };
 
-// Adds to a consumer's rows of O, in the staging buffer, the NaN and infinite values of V that were cleared in tiles
+// An element of a consumer's rows of O in the staging buffer, which begins with column `first`.
+template <class Policy, class T> struct StagedO {
+  unsigned char* out;
+  int first_row, first;  // first_row: of the consumer, in the block's tile
+  __device__ __forceinline__ T& operator()(int row, int column) const {
+    const int in_buffer = column - first;
+    return *reinterpret_cast<T*>(
+        out + in_buffer / panel * WgmmaKernel<Policy>::q_panel +
+        tile::sm90::swizzled(static_cast<unsigned>(first_row + row), static_cast<unsigned>(in_buffer % panel * 2)));
+  }
+};
+
+// Adds to a consumer's rows of O, where they were stored, the NaN and infinite values of V that were cleared in tiles
 // with edges: those of keys that a query attends to. Once for a tile of queries and element by element, so that the
 // loop over keys has no code for it.
 //   special: tiles of keys from the first to the last such one     first_row: of the consumer, in the block's tile
-//   first: column of O where the buffer begins
-template <class Policy, bool TakesMask, class T, class Walk>
+//   columns [first, first + Columns) of O     stored(row, column): that element; the row is the consumer's
+template <class Policy, bool TakesMask, int Columns, class T, class Walk, class Stored>
 __device__ __forceinline__ void add_special(const Arguments<T>& a, const BlockCoord& at, const Walk& walk,
                                             const typename Walk::Tiles& special, int first_row, int first,
-                                            unsigned char* out) {
-  using K = WgmmaKernel<Policy>;
+                                            Stored stored) {
   constexpr Config c = Policy::config;
   const T* const values = a.v + at.batch * a.at_v.batch + at.head / a.group * a.at_v.head;
-  for (int n = static_cast<int>(threadIdx.x) % 128; n < 64 * K::o_columns; n += 128) {
-    const int row = n / K::o_columns, column = n % K::o_columns, query = walk.first_query + first_row + row;
-    if (query >= a.sq || first + column >= a.dv) continue;
-    T& o = *reinterpret_cast<T*>(
-        out + column / panel * K::q_panel +
-        tile::sm90::swizzled(static_cast<unsigned>(first_row + row), static_cast<unsigned>(column % panel * 2)));
+  for (int n = static_cast<int>(threadIdx.x) % 128; n < 64 * Columns; n += 128) {
+    const int row = n / Columns, column = first + n % Columns, query = walk.first_query + first_row + row;
+    if (query >= a.sq || column >= a.dv) continue;
+    auto& o = stored(row, column);
     float sum = static_cast<float>(o);
     for (int tile = special.from; tile < special.to; ++tile) {
       if (walk.whole.contains(tile)) continue;  // the product had the values as they are
       const int first_key = walk.first(tile);
       const Span keys = span_of(a, query, first_key, ::min(first_key + c.bn, walk.keys.last));
       for (int key = keys.first; key < keys.first + static_cast<int>(keys.count); ++key) {
-        const float v = static_cast<float>(values[(first_key + key) * a.at_v.row + (first + column) * a.at_v.element]);
+        const float v = static_cast<float>(values[(first_key + key) * a.at_v.row + column * a.at_v.element]);
         if (fabsf(v) < -minus_infinity) continue;
         if constexpr (TakesMask)
           if (a.mask && mask_at(a, at.batch, at.head, query, first_key + key) == minus_infinity) continue;
         sum += v;
       }
     }
-    o = static_cast<T>(sum);
+    o = static_cast<std::remove_reference_t<decltype(o)>>(sum);
   }
 }
 

@@ -132,7 +132,7 @@ template <class T> struct WgmmaSequence<T, true> {
 };
 
 // Tiles of bn keys for a tile of queries, last tile first. The last one is an edge of a causal mask and of sequences,
-// and its values are checked while its scores are computed.
+// and its values are checked while its scores are computed. Where blocks take parts of the keys, the part's tiles.
 template <class Policy, class T> struct WgmmaWalk {
   static constexpr Config c = Policy::config;
   static constexpr int bn = c.bn;
@@ -152,6 +152,7 @@ template <class Policy, class T> struct WgmmaWalk {
   __device__ __forceinline__ WgmmaWalk(const Arguments<T>& args, int query, bool masked = false)
       : a(args), first_query(query), last_query(::min(query + c.bm, args.sq) - 1) {
     keys = keys_of(a, first_query, last_query);
+    if constexpr (c.split) keys = part_of(keys, bn, static_cast<int>(blockIdx.y), a.splits);
     tiles = ::max(0, (keys.last - keys.first + bn - 1) / bn);
     whole = masked ? Tiles{0, 0} : whole_of(first_query, last_query);
   }
@@ -168,7 +169,8 @@ template <class Policy, class T> struct WgmmaWalk {
       return {0, tiles};
     } else {
       const int i = first_query + first_row;
-      const Keys mine = keys_of(a, i, ::min(i + 63, last_query));
+      Keys mine = keys_of(a, i, ::min(i + 63, last_query));
+      if constexpr (c.split) mine = {::max(mine.first, keys.first), ::min(mine.last, keys.last)};
       if (i > last_query || mine.last <= mine.first) return {tiles, tiles};
       return {tiles - (mine.last - keys.first + bn - 1) / bn, tiles - (mine.first - keys.first) / bn};
     }

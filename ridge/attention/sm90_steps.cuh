@@ -91,7 +91,8 @@ __global__ void __launch_bounds__(Policy::config.threads, 1)
     m.store(sm90::shared_address(out), 0);
     if (first_special < walk.tiles) {
       sm90::sync_warpgroup(K::own + group);
-      add_special<Policy, false>(a, at, walk, {first_special, walk.tiles}, first_row, 0, out);
+      add_special<Policy, false, K::o_columns>(a, at, walk, {first_special, walk.tiles}, first_row, 0,
+                                               StagedO<Policy, T>{out, first_row, 0});
     }
     sm90::fence_shared_for_copies();
     sm90::sync_warpgroup(K::own + group);

@@ -15,6 +15,7 @@
 // after other kernels had run. So what is rare is kept out of the loop over keys (add_special), and what needs much
 // code has instances of its own (MaskLoad): 17.0 us; tiles of 64 keys, which need half the code: 14.1.
 #pragma once
+#include <ridge/attention/parts.cuh>
 #include <ridge/attention/sm90_launch.cuh>
 #include <ridge/attention/sm90_steps.cuh>
 #include <ridge/tile/dependent_launch.cuh>
@@ -152,9 +153,10 @@ template <class Consumer, class T> struct WgmmaMaskRow {
 };
 
 // o = softmax(scores(q k^T)) v                                                  shapes: see Arguments
+// With a Config that splits, O and its statistics are stored as parts, and gridDim.y is their number, a.splits.
 // Preconditions: cc 90; maps in boxes of 64 (q, o, mask) and bn (k, v) rows; rows of o are whole 16-byte vectors; one
-// split, pack 1; d and dv are at most the Config's; the grid has at least one block, and each block a tile;
-// without Varlen, all sequences have one length; Mask says how the mask tensor is read; no pages.
+// split, unless the Config splits; pack 1; d and dv are at most the Config's; the grid has at least one block, and each
+// block a tile; without Varlen, all sequences have one length; Mask says how the mask tensor is read; no pages.
 template <class Policy, class T, bool Varlen = false, MaskLoad Mask = MaskLoad::none>
 __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     attention_wgmma(const __grid_constant__ WgmmaMaps maps, const __grid_constant__ Arguments<T> given,
@@ -409,50 +411,69 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
       }
       pass(walk.tiles - own.to);
       m.finish();
+      if (is_leader && own.from == own.to) sm90::arrive(sync.empty_q + consumer);
 
-      // O goes through this consumer's rows of the staging buffer.
-      unsigned char* const out = shared + K::o_at;
-      const int first_query = walk.first_query + first_row;  // of this consumer
-      const bool ends = Varlen && first_query + 64 > a.sq;   // the rows behind belong to another sequence
-#pragma unroll
-      for (int first = 0; first < c.dv; first += K::o_columns) {
-        if (is_leader) sm90::wait_stores_read<0>();  // the last store has read the buffer
-        sm90::sync_warpgroup(K::own + consumer);
-        m.store(sm90::shared_address(out), first);
+      if constexpr (Policy::config.split) {
+        const std::int64_t place = blockIdx.y * a.rows + at.batch * a.at_row.batch + at.head * a.at_row.head +
+                                   walk.first_query;  // of the tile's first query
+        float* const part = a.partial_o + place * a.dv;
+        m.store_floats(part, a.sq - walk.first_query, a.dv);
         if (special.to) {
           sm90::sync_warpgroup(K::own + consumer);
-          add_special<Policy, takes_mask>(a, at, walk, special, first_row, first, out);
+          add_special<Policy, takes_mask, Policy::config.dv>(
+              a, at, walk, special, first_row, 0,
+              [&](int row, int column) -> float& { return part[(first_row + row) * std::int64_t{a.dv} + column]; });
         }
-        sm90::fence_shared_for_copies();
-        sm90::sync_warpgroup(K::own + consumer);
-        if (ends) {
-          constexpr int vector = 16 / sizeof(T), row_vectors = K::o_columns / vector;
-          for (int n = static_cast<int>(threadIdx.x) % 128; n < ::min(64, a.sq - first_query) * row_vectors; n += 128) {
-            const int row = n / row_vectors, column = n % row_vectors * vector;
-            if (first + column >= a.dv) continue;
-            const unsigned char* from =
-                out + column / panel * K::q_panel +
-                sm90::swizzled(static_cast<unsigned>(first_row + row), static_cast<unsigned>(column % panel * 2));
-            simt::store_global(a.o + at.batch * a.at_o.batch + at.head * a.at_o.head +
-                                   (first_query + row) * a.at_o.row + first + column,
-                               simt::load<vector>(reinterpret_cast<const T*>(from)));
+#pragma unroll
+        for (int r = 0; r < m.rows; ++r)
+          if (threadIdx.x % 4 == 0 && walk.first_query + m.row(r) < a.sq)
+            store_part(a, place + m.row(r), m.running[r], scores.scale_log2);
+      } else {
+        // O goes through this consumer's rows of the staging buffer.
+        unsigned char* const out = shared + K::o_at;
+        const int first_query = walk.first_query + first_row;  // of this consumer
+        const bool ends = Varlen && first_query + 64 > a.sq;   // the rows behind belong to another sequence
+#pragma unroll
+        for (int first = 0; first < c.dv; first += K::o_columns) {
+          if (is_leader) sm90::wait_stores_read<0>();  // the last store has read the buffer
+          sm90::sync_warpgroup(K::own + consumer);
+          m.store(sm90::shared_address(out), first);
+          if (special.to) {
+            sm90::sync_warpgroup(K::own + consumer);
+            add_special<Policy, takes_mask, K::o_columns>(a, at, walk, special, first_row, first,
+                                                          StagedO<Policy, T>{out, first_row, first});
+          }
+          sm90::fence_shared_for_copies();
+          sm90::sync_warpgroup(K::own + consumer);
+          if (ends) {
+            constexpr int vector = 16 / sizeof(T), row_vectors = K::o_columns / vector;
+            for (int n = static_cast<int>(threadIdx.x) % 128; n < ::min(64, a.sq - first_query) * row_vectors;
+                 n += 128) {
+              const int row = n / row_vectors, column = n % row_vectors * vector;
+              if (first + column >= a.dv) continue;
+              const unsigned char* from =
+                  out + column / panel * K::q_panel +
+                  sm90::swizzled(static_cast<unsigned>(first_row + row), static_cast<unsigned>(column % panel * 2));
+              simt::store_global(a.o + at.batch * a.at_o.batch + at.head * a.at_o.head +
+                                     (first_query + row) * a.at_o.row + first + column,
+                                 simt::load<vector>(reinterpret_cast<const T*>(from)));
+            }
+          }
+          if (is_leader) {
+            if (!ends && first_query < a.sq)
+#pragma unroll
+              for (int p = 0; p < panels(K::o_columns); ++p)
+                sm90::store(&maps.o, out + p * K::q_panel + sm90::outer_offset(first_row), first + p * panel,
+                            sequence.begin.query + first_query, at.head, sequence.batch_q);
+            sm90::commit_stores();
           }
         }
-        if (is_leader) {
-          if (!ends && first_query < a.sq)
 #pragma unroll
-            for (int p = 0; p < panels(K::o_columns); ++p)
-              sm90::store(&maps.o, out + p * K::q_panel + sm90::outer_offset(first_row), first + p * panel,
-                          sequence.begin.query + first_query, at.head, sequence.batch_q);
-          sm90::commit_stores();
+        for (int r = 0; r < m.rows; ++r) {
+          const int query = walk.first_query + m.row(r);
+          if (threadIdx.x % 4 == 0 && query < a.sq)
+            store_lse(a, at.batch, at.head, query, m.running[r].lse(scores.scale_log2));
         }
-      }
-      if (is_leader && own.from == own.to) sm90::arrive(sync.empty_q + consumer);
-#pragma unroll
-      for (int r = 0; r < m.rows; ++r) {
-        const int query = walk.first_query + m.row(r);
-        if (threadIdx.x % 4 == 0 && query < a.sq)
-          store_lse(a, at.batch, at.head, query, m.running[r].lse(scores.scale_log2));
       }
     });
     if (consumer == 0) wait_order();  // leaves no arrival of the other consumer pending
@@ -530,7 +551,10 @@ template <class T> struct WgmmaRows : RowsOf<Algorithm::wgmma, T> {
       if constexpr (wgmma_takes_masks(c))
         if (p.mask != AttentionMask::none || !scores_are_products(p))
           return launch_any_scores<Policy<I>, T>(at, maps, call, scheduler);
-      return launch_tiles(at, attention_wgmma<Policy<I>, T>, maps, arguments_of<T>(call), scheduler, NoWgmmaMask{});
+      const Arguments<T> args = arguments_of<T>(call);
+      RIDGE_TRY(launch_tiles(at, attention_wgmma<Policy<I>, T>, maps, args, scheduler, NoWgmmaMask{}));
+      if constexpr (c.split) return launch_parts<T>(call, args);
+      else return {};
     }
   }
 };

@@ -1,16 +1,16 @@
 // f16 and bf16 on Hopper's tensor cores, which read shared memory that TMA fills; and the steps of the ladder to it.
 #pragma once
-#include <ridge/attention/scores.hpp>
+#include <ridge/attention/parts.hpp>
 
 namespace ridge::attention_kernels {
 
-// Whether variable-length sequences are taken. The widest rows, the row with four consumers, and steps have no instance
-// for them.
-constexpr bool wgmma_takes_lengths(const Config& c) { return c.d <= 128 && c.bm < 256 && !is_step(c); }
+// Whether variable-length sequences are taken. The row with four consumers, steps, and rows that split keys have no
+// instance for them.
+constexpr bool wgmma_takes_lengths(const Config& c) { return c.bm < 256 && !is_step(c) && !c.split; }
 
-// Whether a mask tensor is taken, and scores of any scale and cap. Steps have no instance for it, nor have rows with
-// more than two consumers, which have no registers left for it.
-constexpr bool wgmma_takes_masks(const Config& c) { return c.bm <= 128 && !is_step(c); }
+// Whether a mask tensor is taken, and scores of any scale and cap. Steps and rows that split keys have no instance for
+// it, nor have rows with more than two consumers, which have no registers left for it.
+constexpr bool wgmma_takes_masks(const Config& c) { return c.bm <= 128 && !is_step(c) && !c.split; }
 
 // Q, `stages` of K [bn][d] and V [bn][dv], and barriers. One warpgroup is the producer, the consumers have 64 queries
 // each.
@@ -61,12 +61,16 @@ inline std::string fits(const Variant& row, const AttentionProblem& p, const Dev
   if (std::string why = refuse_pages(p); !why.empty()) return why;
   if (std::string why = wgmma_takes_lengths(c) ? "" : refuse_lengths(p); !why.empty()) return why;
   if (std::string why = refuse_grid(c, p); !why.empty()) return why;
+  if (c.split && kv_splits_of(row, p, device) == 1)
+    return "its blocks take parts of the keys, and tiles of queries fill the device, or keys no two parts";
   return refuse_smem(wgmma_bytes(c), device);
 }
 
-// One block per tile of queries; persistent blocks take the tiles from WgmmaTileScheduler.
-inline Footprint footprint(const Variant& row, const AttentionProblem& p, const DeviceInfo&) {
-  return footprint_of(row.config, blocks_of(row.config, p), wgmma_bytes(row.config));
+// One block per tile of queries and split; persistent blocks take the tiles from WgmmaTileScheduler.
+inline Footprint footprint(const Variant& row, const AttentionProblem& p, const DeviceInfo& device) {
+  const int splits = kv_splits_of(row, p, device);
+  return footprint_of(row.config, blocks_of(row.config, p) * splits, wgmma_bytes(row.config),
+                      bytes_of_parts(row, p, splits));
 }
 
 // Tensor cores compute whole tiles of keys. At each edge of a mask (a window has two), half a tile is wasted, and a
@@ -77,7 +81,11 @@ inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, con
   const int edges = (p.rule.right >= 0) + has_far_edge(p);
   const Products products{
       .rows = c.bm, .columns = multiply_adds(p, c.d, c.dv), .tflops = device.fp16_tflops, .edge_keys = edges * c.bn};
-  roofline::Kernel k = kernel_of(row, p, footprint(row, p, device), products, device);
+  const int splits = kv_splits_of(row, p, device);
+  roofline::Kernel k = kernel_of(row, p, footprint(row, p, device), products, device, splits);
+  add_parts(k, p, splits);
+  k.launches = splits > 1 ? 2 : 1;
+  if (splits > 1) k.serial_us += merge_us;
   if (const double rate = rate_of(products, device); rate > 0) {
     // Prologue and epilogue of a tile: measured on an H200, like efficiencies; where other blocks of the multiprocessor
     // overlap them, fitted to which row is faster.
@@ -87,8 +95,9 @@ inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, con
     const bool is_row = p.mask != AttentionMask::none && p.mask_layout->row == 0 && p.sq > 1;
     const bool reads_floats = p.mask_dtype == f32 && !loads_float_masks(c);
     const double masked = p.mask == AttentionMask::none ? 1 : is_row ? 1.25 : reads_floats ? 3 : 1.5;
-    k.clocks = static_cast<double>(p.b * p.hq) * query_tiles(c, p) *
-               (keys_met(p, products) * c.bm * products.columns * masked / (rate * row.efficiency) + tile_clocks);
+    k.clocks =
+        static_cast<double>(p.b * p.hq) * query_tiles(c, p) *
+        (keys_met(p, products) * c.bm * products.columns * masked / (rate * row.efficiency) + splits * tile_clocks);
   }
   // An H200's, with a cold cache, beside a chain of the same kernel; half as many scores are half as much code.
   add_code(k, c.bm <= 64 && c.bn <= 64 ? 1.5 : 3.5);
@@ -97,6 +106,6 @@ inline roofline::Kernel model(const Variant& row, const AttentionProblem& p, con
 
 inline std::string_view lesson(const Variant&) { return "better maths"; }
 
-inline constexpr Family family{{fits, footprint, model, lesson}};
+inline constexpr Family family{{fits, footprint, model, lesson}, kv_splits_of, bytes_of_parts};
 
 }  // namespace ridge::attention_detail::wgmma

@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
   float* q = simt::dynamic_shared<float>();
   const int pitch = a.d + 1, rank = simt::thread_rank(), row = rank / side, lane = rank % side;
   float *k = q + side * pitch, *v = k + side * pitch;
-  const int pack = c.split ? a.pack : 1;
+  const int pack = c.packed ? a.pack : 1;
   const BlockCoord at((a.sq * pack + side - 1) / side, a.heads / pack);
   select_sequence(a, at.batch);
   const int rows = a.sq * pack, first_row = at.tile * side;
