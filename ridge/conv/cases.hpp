@@ -322,6 +322,17 @@ inline check::CaseBook conv2d_book() {
         test(std::string(type) + ":n=2,c=5,h=9,w=17,k=5,r=3:pad=1:groups=5" + layout + direction);
         test(std::string(type) + ":n=1,c=3,h=7,w=9,k=6,r=3:pad=1:groups=3:stride=2" + layout + direction);
       }
+  // Planes: many small ones in a block, the last block with fewer; bands of one, the last of fewer rows; planes that
+  // begin anywhere, and within a filter; padding of more than a filter reaches.
+  for (const char* type : {"f32", "f16", "bf16"})
+    for (const char* size : {"n=3,c=29,h=7,w=7,k=29,r=3:pad=1:groups=29", "n=2,c=3,h=75,w=131,k=3,r=3:pad=1:groups=3",
+                             "n=1,c=2,h=40,w=260,k=2,r=5:pad=2:groups=2", "n=2,c=5,h=14,w=15,k=5,r=7:pad=3:groups=5",
+                             "n=1,c=9,h=2,w=3,k=9,r=5:pad=2:groups=9", "n=2,c=4,h=5,w=6,k=4,r=3:pad=4,3,0,5:groups=4",
+                             "n=1,c=1,h=33,w=29,k=1,r=7:pad=3", "n=2,c=3,h=9,w=300,k=3,r=3:groups=3"})
+      for (const char* stride : {"", ":stride=2"}) test(std::string(type) + ":" + size + ":fill=ints" + stride);
+  for (const char* rest : {"epilogue=bias+relu", "epilogue=bias+residual+relu", "epilogue=bias+silu+residual",
+                           "fill=nan", "fill=inf", "place=padded", "place=offset", "place=strided", "warp=64"})
+    test("bf16:n=2,c=5,h=9,w=11,k=5,r=3:pad=1:groups=5:" + std::string(rest));
   // Groups of one and of four channels, channels innermost: 16-byte vectors, and a block's 32 of them; strips.
   for (const char* type : {"f32", "f16", "bf16"})
     for (const char* size : {"n=2,c=16,h=7,w=9,k=16,r=3:pad=1:groups=16",

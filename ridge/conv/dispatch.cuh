@@ -4,6 +4,7 @@
 #include <ridge/conv/coarse.cuh>
 #include <ridge/conv/depthwise.cuh>
 #include <ridge/conv/depthwise_gradient.cuh>
+#include <ridge/conv/depthwise_planes.cuh>
 #include <ridge/conv/direct.cuh>
 #include <ridge/conv/flipped.cuh>
 #include <ridge/conv/grouped.cuh>
@@ -42,6 +43,7 @@ template <int I, class T> static Status launch_row(const Arguments& args) {
   else if constexpr (algorithm == Algorithm::coarse) return coarse::launch<I, T>(args);
   else if constexpr (algorithm == Algorithm::grouped) return grouped::launch<I, T>(args);
   else if constexpr (algorithm == Algorithm::depthwise) return depthwise::launch<I, T>(args);
+  else if constexpr (algorithm == Algorithm::depthwise_planes) return depthwise_planes::launch<I, T>(args);
   else if constexpr (algorithm == Algorithm::depthwise_gradient) return depthwise_gradient::launch<I, T>(args);
   else if constexpr (algorithm == Algorithm::implicit) return implicit::launch<I, T>(args);
   else if constexpr (algorithm == Algorithm::halo && std::is_same_v<T, float>) return halo::launch<I>(args);

@@ -4,6 +4,7 @@
 #include <ridge/conv/coarse.hpp>
 #include <ridge/conv/depthwise.hpp>
 #include <ridge/conv/depthwise_gradient.hpp>
+#include <ridge/conv/depthwise_planes.hpp>
 #include <ridge/conv/direct.hpp>
 #include <ridge/conv/each_gradient.hpp>
 #include <ridge/conv/flipped.hpp>
@@ -26,13 +27,28 @@
 namespace ridge::conv_detail {
 
 inline constexpr const Family* families[] = {
-    &naive::family,         &product::family,     &conversion::family,
-    &each_gradient::family, &flipped::family,     &windows::family,
-    &coarse::family,        &halo::family,        &direct::family,
-    &grouped::family,       &grouped_mma::family, &grouped_mma::family,
-    &few_gradient::family,  &depthwise::family,   &depthwise_gradient::family,
-    &implicit::family,      &winograd::family,    &fma::family,
-    &wgmma::family,         &stem::family,        &shuffle::family,
+    &naive::family,
+    &product::family,
+    &conversion::family,
+    &each_gradient::family,
+    &flipped::family,
+    &windows::family,
+    &coarse::family,
+    &halo::family,
+    &direct::family,
+    &grouped::family,
+    &grouped_mma::family,
+    &grouped_mma::family,
+    &few_gradient::family,
+    &depthwise::family,
+    &depthwise_planes::family,
+    &depthwise_gradient::family,
+    &implicit::family,
+    &winograd::family,
+    &fma::family,
+    &wgmma::family,
+    &stem::family,
+    &shuffle::family,
 };
 static_assert(std::size(families) == algorithm_count);
 inline const Family& family_of(const Variant& row) { return *families[static_cast<int>(row.config.algorithm)]; }

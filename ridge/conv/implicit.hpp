@@ -107,7 +107,8 @@ inline double clocks(const Config& c, const ConvProblem& p) {
 }
 
 inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
-  constexpr double implicit_waits_alone = 1.35, implicit_start_us = 2;
+  // grouped: of groups, whose filters are a part of a tile; H200, depthwise filters of one image.
+  constexpr double implicit_waits_alone = 1.35, implicit_start_us = 2, grouped = 2;
   const Config& c = row.config;
   const ConvProblem& p = s.problem;
   const std::int64_t filters = filters_of_group(p);
@@ -126,6 +127,7 @@ inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const D
   if (!p.backward) {
     k.block_us += implicit_start_us;
     if (k.blocks <= device.sms && c.threads <= 128) k.clocks *= implicit_waits_alone;
+    if (p.geometry.groups > 1) k.clocks *= grouped;
   } else {
     k.launches = (has_dx(p) ? static_cast<int>(phase_count(p)) : 0) + (has_dw(p) ? 2 : 0);
     if (has_dw(p)) k.bytes_written += 2.0 * s.split * 4 * real(p.w.count());

@@ -122,7 +122,7 @@ inline roofline::Kernel forward_model(const Config& c, const SplitProblem& s, co
   // A tile's end: stores, the activation, and a residual that is waited for. The other warpgroup's products hide half.
   const double of_filter =
       7 + (p.residual ? 6 : 0) +
-      (p.epilogue.activation == Activation::none || p.epilogue.activation == Activation::relu ? 0 : 4);
+      (p.epilogue.activation == Activation::none || p.epilogue.activation == Activation::relu ? 0 : 20);
   // Where y's pixels are no rows of whole vectors, each output is stored by itself. H200.
   constexpr double single_store = 2.2;
   const double stores = is_matrix(p, p.y) ? 0 : single_store * real(tile.bm * tile.bn);

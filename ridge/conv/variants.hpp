@@ -1,5 +1,5 @@
 // The table of the family's kernels, which all its operators share. The header beside each family's .cuh says what its
-// kernels need, take and cost: naive, coarse, halo, direct, grouped, sm80_grouped, depthwise,
+// kernels need, take and cost: naive, coarse, halo, direct, grouped, sm80_grouped, depthwise, depthwise_planes,
 // depthwise_gradient, implicit, winograd, sm90_fma, sm90_wgmma, sm90_stem, sm90_shuffle; product, channels_last,
 // each_gradient, flipped and windows are rows that run by plans.
 #pragma once
@@ -26,7 +26,8 @@ enum class Algorithm : std::uint8_t {
   few_channels,   // the same for one group of up to 64 channels
   few_gradient,   // the gradient of the filters of both
   depthwise,      // groups of one channel and filters of a fixed size: inputs are loaded once for all outputs
-  depthwise_gradient,  // its gradients, and its transposed convolution
+  depthwise_planes,    // the same in NCHW, from planes in shared memory
+  depthwise_gradient,  // depthwise's gradients, and its transposed convolution
   implicit,            // implicit GEMM: a matrix product with one operand gathered from the image
   winograd,            // 16 products of sums for 36, as matrix products between transforms
   fma,                 // implicit GEMM by multiply-adds; Hopper's TMA gathers (im2col)
@@ -34,7 +35,7 @@ enum class Algorithm : std::uint8_t {
   stem,     // few channels on Hopper's tensor cores: threads read windows' rows from an image in shared memory
   shuffle,  // windows side by side, transposed: one product on Hopper's tensor cores, stored tap by tap
 };
-inline constexpr int algorithm_count = 21;
+inline constexpr int algorithm_count = 22;
 
 constexpr bool is_by_mma(Algorithm a) {
   return a == Algorithm::grouped_mma || a == Algorithm::few_channels || a == Algorithm::few_gradient;
@@ -43,9 +44,9 @@ constexpr bool is_by_mma(Algorithm a) {
 struct Config {
   Algorithm algorithm = Algorithm::naive;
   int threads = 256;
-  int size = 0;     // direct, depthwise: rows and columns of a filter; stem: rows
+  int size = 0;     // direct, depthwise, depthwise_planes: rows and columns of a filter; stem: rows
   int filters = 1;  // direct: filters of a thread at a time; grouped: filters and channels of a group
-  // halo, direct: rows of a thread's outputs; grouped, depthwise: outputs side by side; fma: pixels
+  // halo, direct, depthwise_planes: rows of a thread's outputs; grouped, depthwise: outputs side by side; fma: pixels
   int rows = 1;
   // implicit, winograd, fma, wgmma: filters and pixels of a block's tile (winograd: groups of 2 x 2 pixels); in the
   // filter gradient, filters and taps.
@@ -100,6 +101,12 @@ inline constexpr Variant variants[] = {
      {.algorithm = Algorithm::depthwise, .size = 5, .rows = 4, .blocks_per_sm = 2}},
     {"depthwise_7_last", "and for 7 x 7",
      {.algorithm = Algorithm::depthwise, .threads = 128, .size = 7, .rows = 4, .blocks_per_sm = 3}},
+    {"depthwise_3_planes", "NCHW: planes or bands of them in shared memory, copied as they follow one another; 7 outputs one below the other in each thread",
+     {.algorithm = Algorithm::depthwise_planes, .threads = 128, .size = 3, .rows = 7, .blocks_per_sm = 8}},
+    {"depthwise_5_planes", "the same for 5 x 5",
+     {.algorithm = Algorithm::depthwise_planes, .threads = 128, .size = 5, .rows = 7, .blocks_per_sm = 6}},
+    {"depthwise_7_planes", "and for 7 x 7",
+     {.algorithm = Algorithm::depthwise_planes, .threads = 128, .size = 7, .rows = 7, .blocks_per_sm = 5}},
     {"grouped_4_last", "the same as depthwise_last for groups of four channels and four filters",
      {.algorithm = Algorithm::grouped, .filters = 4, .rows = 4, .blocks_per_sm = 2}},
     {"grouped_16", "groups of up to 16 channels on tensor cores: 128 pixels with the inputs around them, and filters, in shared memory",
