@@ -19,11 +19,13 @@ enum class Family : std::uint8_t {
   wmma,         // sm80_wmma.cuh: tensor cores by CUDA C++'s WMMA interface, from Ampere on
   mma_sync,     // sm80_mma.cuh: tensor cores fed from registers (mma.sync), from Ampere on
   mma_stream,   // sm80_stream.cuh: the same for few columns and short k, with all of B in shared memory
+  mma_direct,   // sm80_direct.cuh: the same for few rows of A, with B from memory straight to registers
   wgmma,        // sm90_wgmma.cuh: Hopper's tensor cores, fed by TMA
   wgmma_split,  // sm90_split.cuh: likewise, with split-K over the blocks of a cluster
   tma_tile,     // sm90_thread_tile.cuh: thread_tile with tiles loaded by TMA
+  sliced,       // sliced.cu: slices of k as a batch, by a plan of their own
 };
-inline constexpr int family_count = 9;
+inline constexpr int family_count = 11;
 
 // Warp specialization in a kernel of Family::wgmma.
 enum class Schedule : std::uint8_t {
@@ -62,7 +64,8 @@ struct Config {
   bool stream_k = false;    // persistent blocks share the last tiles' steps: stream_k.hpp
   int promote = 0;          // steps after which sums are added to float32 outside the tensor cores; 0: never. Also for
                             // Family::mma_sync
-  int k_groups = 1;         // for Family::tma_tile: groups of a block's warps, each with its own steps
+  int k_groups = 1;  // for Family::tma_tile and Family::mma_direct: groups of a block's warps, or warps, each with
+                     // its own steps
   // For Family::thread_tile, Family::mma_sync and Family::wgmma (and `gated` for Family::naive):
   bool gated = false;      // two operands B and G: half of a tile's bn columns belong to A B, and the same ones to A G;
                            // for Family::wgmma_split, half of its bm rows of the wide operand

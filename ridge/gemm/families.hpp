@@ -1,5 +1,7 @@
 // The families of GEMM kernels, by Config::family.
 #pragma once
+#include <ridge/gemm/sliced.hpp>
+#include <ridge/gemm/sm80_direct.hpp>
 #include <ridge/gemm/sm80_mma.hpp>
 #include <ridge/gemm/sm80_stream.hpp>
 #include <ridge/gemm/sm80_wmma.hpp>
@@ -14,8 +16,9 @@
 namespace ridge::gemm_detail {
 
 inline constexpr const KernelFamily* families[] = {
-    &naive::family,      &shared::family, &thread_tile::family, &wmma::family,     &mma_sync::family,
-    &mma_stream::family, &wgmma::family,  &wgmma_split::family, &tma_tile::family,
+    &naive::family,       &shared::family,     &thread_tile::family, &wmma::family,
+    &mma_sync::family,    &mma_stream::family, &mma_direct::family,  &wgmma::family,
+    &wgmma_split::family, &tma_tile::family,   &sliced::family,
 };
 static_assert(std::size(families) == family_count);
 inline const KernelFamily& family_of(const Config& c) { return *families[static_cast<int>(c.family)]; }

@@ -55,6 +55,7 @@
 #include <ridge/core/memory.hpp>
 #include <ridge/core/plan.hpp>
 
+#include <memory>
 #include <optional>
 
 namespace ridge {
@@ -125,7 +126,8 @@ class GemmPlan {
   int split = 1;           // split-K: blocks that share a tile's products, in a cluster or with a slice of k each
   bool swap_ab = false;    // split-K in clusters: swap-AB, B is the wide operand; tiles by TMA: B is `down`
   std::size_t workspace = 0;
-  bool checked = false;  // offsets are checked before anything is launched
+  bool checked = false;                         // offsets are checked before anything is launched
+  std::shared_ptr<const GemmPlan> nested = {};  // of the slices of k, as a batch: where the row runs that
 };
 
 // Where options name no variant: the tuning's, if it has measured this problem and the tensors are packed and aligned

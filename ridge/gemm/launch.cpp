@@ -8,6 +8,7 @@
 namespace ridge::gemm_detail {
 
 template <class Backend> static Status launch_portable(const Arguments& args) {
+  if (variants[args.plan.variant].config.family == Family::sliced) return launch_sliced<Backend>(args);
   switch (args.problem.dtype) {
     case f64: return launch_f64<Backend>(args);
     case f32: return launch_f32<Backend>(args);
@@ -44,6 +45,7 @@ Status launch(const Arguments& args) {
           }
         case Family::mma_sync:
         case Family::mma_stream:
+        case Family::mma_direct:
         case Family::wmma:
           switch (args.problem.dtype) {
             case f64: return launch_mma_f64(args);

@@ -21,6 +21,7 @@ template <class Backend> Status launch_f32(const Arguments&);
 template <class Backend> Status launch_16bit(const Arguments&);  // f16, bf16
 template <class Backend> Status launch_fp8(const Arguments&);    // f8e4m3, f8e5m2
 template <class Backend> Status launch_i8(const Arguments&);
+template <class Backend> Status launch_sliced(const Arguments&);  // by the plan's nested one
 
 // Rows of the tensor-core families. Defined in a build with CUDA.
 Status launch_mma_f64(const Arguments&);

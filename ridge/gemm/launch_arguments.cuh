@@ -38,7 +38,7 @@ template <int I, class T> OperandB<Policy<I>, T> operands_b(const Arguments& arg
 }
 
 // The groups' offsets; null: there are none.
-const std::int32_t* offsets_of(const Arguments& args) {
+[[maybe_unused]] const std::int32_t* offsets_of(const Arguments& args) {
   return args.problem.grouped ? static_cast<const std::int32_t*>(args.tensors.offsets->data) : nullptr;
 }
 

@@ -1,5 +1,5 @@
-ridge_operator(SOURCES problem.cpp model.cpp plan.cpp launch.cpp op.cpp linear.cpp list.cpp
-  KERNELS gemm_f32.cu gemm_f64.cu gemm_16bit.cu gemm_fp8.cu gemm_i8.cu list.cu
+ridge_operator(SOURCES problem.cpp model.cpp plan.cpp sliced.cpp launch.cpp op.cpp linear.cpp list.cpp
+  KERNELS gemm_f32.cu gemm_f64.cu gemm_16bit.cu gemm_fp8.cu gemm_i8.cu sliced.cu list.cu
   CUDA_KERNELS sm80_mma_f64.cu sm80_mma_f16.cu sm80_mma_bf16.cu sm80_mma_tf32.cu sm80_mma_i8.cu sm89_mma_fp8.cu sm80_list.cu sm90_f16.cu sm90_bf16.cu sm90_split_f16.cu sm90_split_bf16.cu
     sm90_split_tf32.cu sm90_split_fp8.cu sm90_split_i8.cu sm90_f32.cu sm90_tf32.cu sm90_fp8.cu sm90_i8.cu sm90_repack.cu
   PEERS peers.cu

@@ -86,6 +86,11 @@ Result<GemmPlan> plan_gemm(const GemmProblem& problem, const DeviceInfo& device,
   const Footprint footprint = family_of(row).footprint(row, p, device, way);
   GemmPlan plan{p, device, *chosen, footprint.tiles, way.split, way.swap_ab, footprint.launch.workspace};
   plan.checked = p.grouped && options.checked.value_or(device.is_cpu());
+  if (row.config.family == Family::sliced) {
+    auto nested = plan_gemm(sliced::batch_of(p, plan.split), device);
+    if (!nested) return nested.error();
+    plan.nested = std::make_shared<const GemmPlan>(*std::move(nested));
+  }
   return plan;
 }
 

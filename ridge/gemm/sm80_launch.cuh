@@ -1,8 +1,9 @@
-// Launches the row of Family::mma_sync, Family::mma_stream or Family::wmma that a plan chose.
+// Launches the row of Family::mma_sync, Family::mma_stream, Family::mma_direct or Family::wmma that a plan chose.
 #pragma once
 #include <ridge/core/table.hpp>
 #include <ridge/gemm/launch_arguments.cuh>
 #include <ridge/gemm/slices.cuh>
+#include <ridge/gemm/sm80_direct.cuh>
 #include <ridge/gemm/sm80_mma.cuh>
 #include <ridge/gemm/sm80_stream.cuh>
 #include <ridge/gemm/sm80_wmma.cuh>
@@ -47,6 +48,9 @@ template <class T, class X = Accumulator<T>> Status launch_mma_table(const Argum
       else if constexpr (variants[I].config.family == Family::mma_stream && is_compiled)
         return launch_mma_stream<Policy<I>, T>(operand_a<T>(args), operand_b<T>(args), shape_of(args), epilogue,
                                                args.plan.tiles, args.stream);
+      else if constexpr (variants[I].config.family == Family::mma_direct && is_compiled)
+        return launch_mma_direct<Policy<I>, T>(operand_a<T>(args), operand_b<T>(args), shape_of(args), epilogue,
+                                               args.plan.device.cc, args.stream);
       else if constexpr (variants[I].config.family == Family::wmma && is_compiled)
         return launch_wmma_row<I, T>(args, epilogue);
       else return no_kernel();

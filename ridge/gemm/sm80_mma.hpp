@@ -62,7 +62,7 @@ inline double share_of_mma(DType dtype, const DeviceInfo& device) {
 }
 // Clocks of a scheduler for a warp's 32 elements as TF32: rounding them; and reading them one by one, from swizzled
 // tiles where they do not lie along k, or from rows that keep their offsets. Of the last, an H200 with copies by edges.
-inline constexpr double round_clocks = 4, single_read_clocks = 32, piece_read_clocks = 32;
+inline constexpr double round_clocks = 4, single_read_clocks = 32, piece_read_clocks = 14;
 inline constexpr double efficiency = 0.9;    // share of the tensor cores' rate that warps reach that also read and copy
 inline constexpr double tile_clocks = 5000;  // a block's start, first loads from memory and epilogue, as for wgmma
 inline constexpr double shifted_clocks = 2000;    // minimum for a step of 64 x 64: a read of memory. H100, few rows.
@@ -112,8 +112,11 @@ inline Step step_of(const Config& c, const GemmProblem& p, const DeviceInfo& dev
 
 inline double memory_us(const Config& c, const GemmProblem& p, double us, double blocks) {
   const double rows = static_cast<double>(std::min<std::int64_t>(c.bm, p.m) + std::min<std::int64_t>(c.bn, p.n));
-  const double under_way = blocks * (c.stages - 1) * rows * c.bk * static_cast<double>(size_of(p.dtype));  // bytes
-  return std::max(us / copies_share, cost(p).bytes_read / under_way * copies_late_us);
+  // Elements, of all tiles and under way. Tiles of the same columns read the same weights.
+  const double tiles = static_cast<double>(tiles_of(c, p)) * static_cast<double>(p.grouped ? 1 : p.batch);
+  const double read = tiles * rows * static_cast<double>(products(p)),
+               under_way = blocks * (c.stages - 1) * rows * c.bk;
+  return std::max(us / copies_share, read / under_way * copies_late_us);
 }
 
 inline TileBlock block_of(const Config& c, const GemmProblem& p, const DeviceInfo& device) {

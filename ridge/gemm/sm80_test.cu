@@ -1,6 +1,7 @@
 // The mma.sync kernel on the CPU runtime, which emulates its instructions: rows of the table, in each layout that they
 // take, against products in double.
 #include <ridge/gemm/row_named.hpp>
+#include <ridge/gemm/sm80_direct.cuh>
 #include <ridge/gemm/sm80_mma.cuh>
 #include <ridge/gemm/sm80_stream.cuh>
 
@@ -173,6 +174,46 @@ TEST(GemmByMma, TallAndShortProducts) {
   check_stream<row_named("stream_64"), half>(5, 240, 40, 3);
   check_stream<row_named("stream_128"), bfloat16>(513, 30, 96, 2);
   check_stream<row_named("stream_128"), half>(1, 1, 128, 1);
+}
+
+// One row and as many as there may be; k of no whole step, of one for some warps, and of several for all; rows that begin
+// on any element.
+template <int I, class T> void check_direct(int m, int n, int of_k, int past_a, int past_b) {
+  SCOPED_TRACE(testing::Message() << m << " " << n << " " << of_k << " " << past_a << " " << past_b);
+  check_by<T, k, k>(m, n, of_k, past_a, past_b,
+                    [](const auto& a, const auto& b, const Shape& shape, const auto& epilogue) {
+                      return launch_mma_direct<Policy<I>, T>(a, b, shape, epilogue, 80);
+                    });
+}
+TEST(GemmByMma, FewRowsOfAnyAlignment) {
+  for (int past = 0; past < 8; ++past) {
+    check_direct<row_named("direct_8"), half>(1 + past, 20, 530 + past, past, 7 - past);
+    check_direct<row_named("direct_8"), bfloat16>(8 - past, 33, 17 * past + 1, 8 - past, past);
+  }
+  check_direct<row_named("direct_8"), bfloat16>(1, 1, 2 * 8 * 64 + 130, 0, 0);
+  check_direct<row_named("direct_8"), half>(8, 16, 8, 0, 1);
+}
+TEST(GemmByMma, FewRowsOfSeveralMatrices) {
+  constexpr int m = 4, n = 24, of_k = 43, matrices = 3;
+  std::mt19937 bits(3);
+  Matrix<half, k> a(matrices * m, of_k, bits, 3), b(matrices * n, of_k, bits, 1);
+  std::vector<float> d(std::size_t{matrices} * m * n, 7777);
+  StandardEpilogue<float> e{};
+  e.alpha = e.scale = 1;
+  e.d = {d.data(), DType::f32, true, n, 1, m * n};
+  Operand<half> of_a = a.operand(), of_b = b.operand();
+  of_a.batch_stride = m * of_a.outer_stride, of_b.batch_stride = n * of_b.outer_stride;
+  const Status status =
+      launch_mma_direct<Policy<row_named("direct_8")>, half>(of_a, of_b, {m, n, of_k, matrices}, e, 80);
+  ASSERT_TRUE(status.ok()) << status.message();
+  for (int batch = 0; batch < matrices; ++batch)
+    for (int i = 0; i < m; ++i)
+      for (int j = 0; j < n; ++j) {
+        float want = 0;
+        for (int along = 0; along < of_k; ++along)
+          want += static_cast<float>(a.at(batch * m + i, along)) * static_cast<float>(b.at(batch * n + j, along));
+        ASSERT_EQ(d[std::size_t(batch * m + i) * n + j], want) << batch << " " << i << " " << j;
+      }
 }
 
 // The standard epilogue's own way there: all that it adds, in whole vectors.

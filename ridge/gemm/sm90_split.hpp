@@ -196,8 +196,9 @@ inline Clocks clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo&
   const double per_clock = tensor_products_per_clock(p.dtype, device);
   // Tiles that read the wide operand again for each skinny tile, on nearly all multiprocessors. Of tiles that share
   // their sums, measured with 16-bit types alone.
+  const bool many = p.batch > 1 && c.blocks_per_sm == 1 && tiles > 2 * device.sms;  // 80 x 256 x 1920, 155 times
   const bool crowded =
-      skinny > 1 && (way.split == 1 || size_of(p.dtype) == 2) && tiles * way.split > crowd * device.sms;
+      (skinny > 1 || many) && (way.split == 1 || size_of(p.dtype) == 2) && tiles * way.split > crowd * device.sms;
   const double block_bytes = crowded ? crowded_block_bytes_per_clock : block_bytes_per_clock;
   Clocks clocks;
   clocks.step_k = c.bk;

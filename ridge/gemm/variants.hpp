@@ -1,5 +1,6 @@
 // The table of GEMM kernels. The header beside each family's .cuh says what its kernels need, take and cost: textbook,
-// thread_tile, sm80_wmma, sm80_mma, sm80_stream, sm90_wgmma, sm90_split, sm90_thread_tile.
+// thread_tile, sm80_wmma, sm80_mma, sm80_stream, sm80_direct, sm90_wgmma, sm90_split, sm90_thread_tile; sliced is a row
+// that runs by a plan.
 #pragma once
 #include <ridge/gemm/config.hpp>
 #include <ridge/gemm/gemm.hpp>
@@ -93,6 +94,10 @@ inline constexpr Variant variants[] = {
      {.family = Family::mma_sync, .bm = 32, .bk = 64, .wm = 32, .loads = Loads::pieces, .stages = 3, .blocks_per_sm = 2}},
     {"mma_unaligned_64x128", "the same with 64 rows", {f16, bf16},
      {.family = Family::mma_sync, .bm = 64, .bk = 64, .loads = Loads::pieces, .stages = 3, .blocks_per_sm = 2}},
+    {"direct_8", "up to 8 rows, weights along k in unaligned rows: from memory straight to the registers that tensor cores read, shifted on the way; warps take turns along k", {f16, bf16},
+     {.family = Family::mma_direct, .bm = 8, .bn = 16, .bk = 64, .loads = Loads::pieces, .blocks_per_sm = 3, .k_groups = 8}},
+    {"sliced", "D has few tiles and k is long: slices of k as a batch of products, by a plan of their own, whose sums are added up", {f16, bf16},
+     {.family = Family::sliced}},
     {"stream_32", "few columns and short k: B stays in shared memory, and warps stream rows of A through registers", {f16, bf16},
      {.family = Family::mma_stream, .bn = 384, .bk = 32, .blocks_per_sm = 3}},
     {"stream_64", "the same for k up to 64", {f16, bf16},
