@@ -1,5 +1,5 @@
-// Split-KV on Hopper's tensor cores on the CPU runtime, which emulates TMA, mbarrier and wgmma: runs cases of the book as
-// on a GPU, and checks them with the book's tolerances.
+// Split-KV on Hopper's tensor cores on the CPU runtime, which emulates TMA, mbarrier and wgmma: runs cases of the book
+// as on a GPU, and checks them with the book's tolerances.
 #include <ridge/attention/sm90_case.hpp>
 #include <ridge/attention/sm90_wgmma.cuh>
 

@@ -161,6 +161,17 @@ TEST(AttentionPlan, WindowsOfManyQueriesAreNoDecoding) {
   EXPECT_EQ(chosen(few), "decode_128");  // measured 13 us, against 17
 }
 
+TEST(AttentionPlan, TilesOfQueriesThatAreFewShareOutTheKeysToo) {
+  AttentionProblem p{.b = 1, .hq = 12, .hkv = 3, .sq = 304, .sk = 2864, .d = 72, .dtype = f16};
+  EXPECT_EQ(chosen(p), "wgmma_split_128");
+  EXPECT_EQ(plan_attention(p, *device_model("H200"))->splits, 3);  // of 36 tiles, for 132 multiprocessors
+  p.b = 8;
+  EXPECT_EQ(chosen(p), "wgmma_96");
+  AttentionProblem q{.b = 1, .hq = 12, .hkv = 12, .sq = 197, .sk = 197, .d = 128};
+  EXPECT_EQ(chosen(q), "register_split_128");
+  EXPECT_EQ(plan_attention(q, *device_model("H200"))->splits, 2);
+}
+
 TEST(AttentionPlan, FewQueriesOfFloat32ShareOutTheKeysToo) {
   AttentionProblem p{.b = 1, .hq = 32, .hkv = 8, .sq = 1, .sk = 8192, .d = 128};
   EXPECT_EQ(chosen(p), "tiled_split");

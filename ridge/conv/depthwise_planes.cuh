@@ -1,6 +1,6 @@
 // Groups of one channel and one filter of a fixed size, NCHW: a block copies planes, or a band of a plane's rows, to
 // shared memory as they follow one another in memory, in vectors of 16 bytes wherever they begin. Lanes have
-// neighbouring columns, and a thread several outputs one below the other, so that an input is read once for all of them.
+// neighbouring columns, and a thread several outputs one below the other: an input is read once for all of them.
 #pragma once
 #include <ridge/conv/depthwise_planes.hpp>
 #include <ridge/conv/launch.cuh>
@@ -34,7 +34,8 @@ __device__ __forceinline__ const T* start_span(T* to, const T* from, std::int64_
   return to + past;
 }
 
-// y = epilogue(conv(x, w)), filters of Config::size with this stride along h and w    x: [n, c, h, w]  y: [n, c, oh, ow]
+// y = epilogue(conv(x, w)), filters of Config::size with this stride along h and w
+//                                                       x: [n, c, h, w]  y: [n, c, oh, ow]
 // Preconditions: x's planes are dense; gridDim.x is grid_of(); planes_smem_bytes() of dynamic shared memory.
 template <class Policy, int Stride, class T>
 __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)

@@ -42,7 +42,7 @@ TEST(ConvPlan, FewChannelsAreReadOnce) {
   EXPECT_EQ(chosen(ConvProblem::contiguous(f32, {}, 1, 3, 768, 512, 16, 3, 3)), "direct_3x3_wide");
   ConvGeometry depthwise = padded_by(1);
   depthwise.groups = 128;
-  EXPECT_EQ(chosen(ConvProblem::contiguous(f32, depthwise, 32, 128, 56, 56, 128, 3, 3)), "depthwise_3x3");
+  EXPECT_EQ(chosen(ConvProblem::contiguous(f32, depthwise, 32, 128, 56, 56, 128, 3, 3)), "depthwise_3_planes");
 }
 
 TEST(ConvPlan, TheHaloIsForStridesOfOneAndWhatSharedMemoryHolds) {
@@ -242,7 +242,8 @@ TEST(ConvPlan, WhatIsNotChannelsLastIsCopied) {
                        std::int64_t k, std::int64_t r, bool backward) {
     return rows_of(ConvProblem::contiguous(dtype, g, n, c, h, h, k, r, r, backward));
   };
-  EXPECT_EQ(rows(bf16, geometry(1, 1, 96), 4, 96, 128, 96, 3, false), "channels_last: depthwise_3_last");
+  EXPECT_EQ(rows(bf16, geometry(1, 1, 96), 4, 96, 128, 96, 3, false), "depthwise_3_planes");
+  EXPECT_EQ(rows(bf16, geometry(1, 3, 192), 32, 192, 56, 192, 7, false), "channels_last: depthwise_7_last");
   EXPECT_EQ(rows(bf16, geometry(1, 1, 96), 8, 96, 28, 96, 3, true), "channels_last: depthwise_3_gradient");
   EXPECT_EQ(rows(bf16, geometry(1, 1, 90), 8, 90, 28, 90, 3, true), "channels_last: depthwise_3_gradient");
   EXPECT_EQ(rows(f16, geometry(1, 1, 32), 32, 128, 56, 128, 3, false), "channels_last: grouped_16");

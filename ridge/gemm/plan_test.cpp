@@ -328,6 +328,30 @@ TEST(GemmPlan, OfOtherTypesToo) {
   EXPECT_GT(plan_of(1024, 1024, 8192, f8e4m3).split, 1);
 }
 
+TEST(GemmPlan, FewRowsOfUnalignedWeightsAreReadWhereTheyLie) {
+  GemmProblem p{.m = 2, .n = 6260, .k = 6260, .dtype = bf16, .layout = GemmLayout::nt};
+  EXPECT_EQ(chosen(p), "direct_8");  // 34.6 us on an H200, and 52.4 by mma_unaligned_32x128
+  p.m = 9;
+  EXPECT_NE(refusal(p, "direct_8").find("9 rows"), std::string::npos) << refusal(p, "direct_8");
+  p.m = 2, p.k = p.n = 6272;
+  EXPECT_EQ(chosen(p), "narrow_16");
+}
+
+TEST(GemmPlan, ALongKIsCutIntoABatch) {
+  GemmProblem p{.m = 224, .n = 32, .k = 870400, .dtype = bf16, .layout = GemmLayout::tn};
+  const auto plan = plan_gemm(p, *device_model("H200"));
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(variants[plan->variant].name, "sliced");
+  ASSERT_NE(plan->nested, nullptr);
+  EXPECT_EQ(plan->nested->problem.batch, plan->split);
+  EXPECT_EQ(plan->nested->problem.k * plan->split, p.k);
+  EXPECT_GE(plan->workspace, static_cast<std::size_t>(plan->split) * 224 * 32 * 4);
+  p.k = 870403;  // a prime
+  EXPECT_NE(refusal(p, "sliced").find("870403"), std::string::npos) << refusal(p, "sliced");
+  p.k = 870400, p.m = 4096, p.n = 4096;
+  EXPECT_NE(refusal(p, "sliced").find("tiles"), std::string::npos) << refusal(p, "sliced");
+}
+
 TEST(GemmPlan, WhereRowsStartDecidesTheTile) {
   const auto chosen = [](std::int64_t size) {
     const auto plan = plan_gemm({.m = size, .n = size, .k = size, .dtype = f16}, *device_model("H200"));

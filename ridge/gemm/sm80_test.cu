@@ -176,8 +176,8 @@ TEST(GemmByMma, TallAndShortProducts) {
   check_stream<row_named("stream_128"), half>(1, 1, 128, 1);
 }
 
-// One row and as many as there may be; k of no whole step, of one for some warps, and of several for all; rows that begin
-// on any element.
+// One row and as many as there may be; k of no whole step, of one for some warps, and of several for all; rows that
+// begin on any element.
 template <int I, class T> void check_direct(int m, int n, int of_k, int past_a, int past_b) {
   SCOPED_TRACE(testing::Message() << m << " " << n << " " << of_k << " " << past_a << " " << past_b);
   check_by<T, k, k>(m, n, of_k, past_a, past_b,
