@@ -4,6 +4,7 @@
 #pragma once
 #include <ridge/conv/depthwise_planes.hpp>
 #include <ridge/conv/launch.cuh>
+#include <ridge/core/divider.hpp>
 #include <ridge/tile/async_copy.cuh>
 
 namespace ridge::conv_detail {

@@ -1,7 +1,6 @@
 // Groups of one channel and one filter of a fixed size, NCHW: planes, or bands of a plane's rows, in shared memory.
 #pragma once
 #include <ridge/conv/depthwise.hpp>
-#include <ridge/core/divider.hpp>
 
 namespace ridge::conv_detail {
 
@@ -50,16 +49,14 @@ constexpr PlaneTiles plane_tiles(const Config& c, const ConvProblem& p) {
 constexpr std::int64_t planes_filter_bytes(const Config& c, const PlaneTiles& t) {
   return ceil_div(t.planes * c.size * c.size * std::int64_t{sizeof(float)}, 16) * 16;
 }
-constexpr std::int64_t planes_smem_bytes(const Config& c, const ConvProblem& p) {
-  const PlaneTiles t = plane_tiles(c, p);
+constexpr std::int64_t planes_smem_bytes(const Config& c, const ConvProblem& p, const PlaneTiles& t) {
   const std::int64_t rows = std::min(p.x.shape[2], t.bands == 1 ? p.x.shape[2] : band_rows(c, p, t.strips));
   return planes_filter_bytes(c, t) + t.planes * rows_bytes(p, rows) + 2 * 16;
 }
 
 namespace depthwise_planes {
 
-constexpr std::int64_t grid_of(const Config& c, const ConvProblem& p) {
-  const PlaneTiles t = plane_tiles(c, p);
+constexpr std::int64_t grid_of(const ConvProblem& p, const PlaneTiles& t) {
   return ceil_div(plane_count(p), t.planes) * t.bands;
 }
 
@@ -81,15 +78,17 @@ inline std::string fits(const Variant& row, const SplitProblem& s, const DeviceI
     return "planes of 2^29 elements";
   if (std::string why = refuse_large_planes(p); !why.empty()) return why;
   if (real(plane_count(p)) * real(ceil_div(p.y.shape[2], c.rows)) >= int_range / 2) return "more than 2^30 blocks";
-  return roofline::refuse_smem(static_cast<int>(std::min<std::int64_t>(planes_smem_bytes(c, p), 1 << 30)), device);
+  const std::int64_t smem = planes_smem_bytes(c, p, plane_tiles(c, p));
+  return roofline::refuse_smem(static_cast<int>(std::min<std::int64_t>(smem, 1 << 30)), device);
 }
 
 inline Footprint footprint(const Variant& row, const SplitProblem& s, const DeviceInfo&) {
   const Config& c = row.config;
-  return {.grid = grid_of(c, s.problem),
+  const PlaneTiles t = plane_tiles(c, s.problem);
+  return {.grid = grid_of(s.problem, t),
           .threads = c.threads,
           .registers = roofline::registers_for(c.threads, c.blocks_per_sm),
-          .smem = static_cast<int>(planes_smem_bytes(c, s.problem))};
+          .smem = static_cast<int>(planes_smem_bytes(c, s.problem, t))};
 }
 
 inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const DeviceInfo& device) {
@@ -103,7 +102,7 @@ inline roofline::Kernel model(const Variant& row, const SplitProblem& s, const D
   const double inputs = real(depthwise_inputs(c.rows, c.size, static_cast<int>(p.geometry.stride.h)) * c.size);
   const double instructions = real(c.rows) * (real(c.size * c.size) + of_output) + inputs * 2.5 + c.size * c.size + 40;
   const double pieces = real(ceil_div(t.planes * t.strips * p.y.shape[3], c.threads) * c.threads) *
-                        real(grid_of(c, p));  // with those of idle threads
+                        real(grid_of(p, t));  // with those of idle threads
   constexpr double waits = 2.2;               // of reads, with few warps to multiply meanwhile; H200
   k.clocks = waits * pieces / 32 * instructions / 4;
   k.block_us = 2 * start_us;  // its loads, and code that is executed for the first time
