@@ -1,6 +1,7 @@
-// What the kernels of y = (x - mean) * scale + beta share, where scale = gamma / sqrt(var + eps).
+// What the kernels of y = act((x - mean) * scale + beta + residual) share, where scale = gamma / sqrt(var + eps).
 #pragma once
 #include <ridge/batch_norm/launch.cuh>
+#include <ridge/tile/activate_many.cuh>
 #include <ridge/tile/channel_parameter.cuh>
 #include <ridge/tile/packed.cuh>
 
@@ -37,6 +38,15 @@ struct Parameters {
   }
 };
 
+// What follows the norm of N elements: the residual's, 0 without one, and the activation. T: of y.
+template <class T, int N>
+__device__ __forceinline__ void finish(Activation activation, const float (&residual)[N], float (&y)[N]) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) y[i] += residual[i];
+  if constexpr (N == 1) y[0] = tile::activate<T>(activation, y[0]);
+  else tile::activate_many<T>(activation, y);
+}
+
 // A block's number; blocks go through memory from its beginning, or backwards from its end.
 __device__ __forceinline__ unsigned block_number(bool backwards) {
   return backwards ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
@@ -51,7 +61,7 @@ template <class T> __device__ __forceinline__ void put(T* y, const tile::Packed&
 
 template <class T> struct ApplyCall {
   const BatchNormPlan& plan;
-  const T* x;
+  const T *x, *residual;  // residual: null without one
   T* y;
   Parameters parameters;
   Stream stream;

@@ -6,15 +6,17 @@ namespace ridge::batch_norm_detail {
 
 using ApplyFamily = roofline::Family<ApplyVariant, BatchNormProblem>;
 
-// The start of every family's model. bytes: that a thread has in flight; instructions: per element, counted in the
-// source.
+// The start of every family's model. bytes: of each tensor, that a thread has in flight; instructions: per element,
+// counted in the source.
 inline roofline::Kernel kernel_of(const Footprint& launch, const BatchNormProblem& p, double bytes,
                                   double instructions) {
   const double n = elements_of(p);
   roofline::Kernel k = roofline::kernel_of(launch, cost(p));
-  k.bytes_read = k.bytes_written = n * element_bytes(p);
-  k.trip_bytes = launch.threads * bytes;
-  k.clocks = n / 32 / 4 * instructions;
+  const double read = p.residual ? 2 : 1;
+  k.bytes_written = n * element_bytes(p);
+  k.bytes_read = read * k.bytes_written;
+  k.trip_bytes = launch.threads * bytes * read;
+  k.clocks = n / 32 / 4 * (instructions + (p.residual ? 1 : 0) + activation_instructions(p));
   return k;
 }
 

@@ -18,7 +18,7 @@ constexpr std::int64_t items_of(const ApplyConfig& c, const BatchNormProblem& p)
 
 inline std::string fits(const ApplyVariant& row, const BatchNormProblem& p, const DeviceInfo&) {
   if (items_of(row.config, p) >= Divider::limit) return "more than 2^31 pieces of work";
-  if (!channels_on_vectors(p.x, p.dtype, p.align_x) || !channels_on_vectors(p.y, p.dtype, p.align_y))
+  if (!holds_for_all(p, [&](const Layout& t, int alignment) { return channels_on_vectors(t, p.dtype, alignment); }))
     return "channels are not contiguous, or not whole vectors of 16 bytes on 16-byte addresses";
   return {};
 }

@@ -18,8 +18,10 @@ inline std::int64_t items_of(const ApplyConfig& c, const BatchNormProblem& p) {
 inline std::string fits(const ApplyVariant& row, const BatchNormProblem& p, const DeviceInfo&) {
   // A thread has several vectors, which are numbered too.
   if (std::max(items_of(row.config, p), vectors_of(p)) >= Divider::limit) return "more than 2^31 pieces of work";
-  if (!p.x.is_contiguous() || !p.y.is_contiguous()) return "a tensor is not contiguous in the order n c h w";
-  if (std::min(p.align_x, p.align_y) < vector_bytes) return "a tensor does not start on 16 bytes";
+  if (!holds_for_all(p, [](const Layout& t, int) { return t.is_contiguous(); }))
+    return "a tensor is not contiguous in the order n c h w";
+  if (!holds_for_all(p, [](const Layout&, int alignment) { return alignment >= vector_bytes; }))
+    return "a tensor does not start on 16 bytes";
   if (!whole_planes(p) && p.x.count() >= Divider::limit)
     return "planes are not whole vectors of 16 bytes, and elements more than 2^31";
   return {};
@@ -27,7 +29,7 @@ inline std::string fits(const ApplyVariant& row, const BatchNormProblem& p, cons
 
 inline Footprint footprint(const ApplyVariant& row, const BatchNormProblem& p, const DeviceInfo&) {
   const ApplyConfig& c = row.config;
-  return {.grid = ceil_div(items_of(c, p), c.threads), .threads = c.threads, .registers = 48};
+  return {.grid = ceil_div(items_of(c, p), c.threads), .threads = c.threads, .registers = has_epilogue(p) ? 56 : 48};
 }
 
 inline roofline::Kernel model(const ApplyVariant& row, const BatchNormProblem& p, const DeviceInfo& device) {

@@ -1,31 +1,38 @@
 // Batch normalisation: each channel is normalised by its own mean and variance; and its gradients.
 //
-//   batch_norm         y = (x - mean) / sqrt(var + eps) * gamma + beta, with the statistics given
+//   batch_norm         y = act(z), z = (x - mean) / sqrt(var + eps) * gamma + beta + residual, by the statistics given
 //   batch_norm_stats   mean and var of x, over all axes but the channel; var is the biased one (over n, not n - 1)
 //   batch_norm_train   both: mean and var, and y by them
 //
-// and gradients, with xhat = (x - mean) / sqrt(var + eps), from dy, x, mean and var:
-//   dgamma, dbeta      sums of dy xhat, and of dy, over all axes but the channel
-//   dx                 batch_norm: dy gamma / sqrt(var + eps). batch_norm_train, whose mean and var follow x: that of
-//                      dy - mean of dy - xhat (mean of dy xhat) in place of dy
+// and gradients, with xhat = (x - mean) / sqrt(var + eps), from dy, x, mean and var; with an activation also from
+// gamma, beta and residual, of which z is computed again:
+//   dz                 dy times the activation's slope at z, which is also dresidual, the residual's gradient
+//   dgamma, dbeta      sums of dz xhat, and of dz, over all axes but the channel
+//   dx                 batch_norm: dz gamma / sqrt(var + eps). batch_norm_train, whose mean and var follow x: that of
+//                      dz - mean of dz - xhat (mean of dz xhat) in place of dz
 //
-// Shapes    x and y [n, c, ...] (nchw) or [n, ..., c] (nhwc), of 2 to 8 axes; mean, var, gamma and beta [c]. Strides
-//           are free as long as the spatial axes of x and y together merge into two; contiguous tensors are fast.
-//           dy and dx are as x, dgamma and dbeta as gamma.
-// Types     x f32 f16 bf16; y has x's type. Given mean, var, gamma and beta are each f32 or of x's type; computed mean
-//           and var are f32, and so are dgamma and dbeta. Everything is computed in float32.
-// Options   gamma and beta, each on its own; without gamma the scale is 1, without beta the shift 0. dgamma and dbeta,
-//           each on its own.
+// Shapes    x, y and residual [n, c, ...] (nchw) or [n, ..., c] (nhwc), of 2 to 8 axes; mean, var, gamma and beta [c].
+//           Strides are free as long as the spatial axes of all of them together merge into two; contiguous tensors
+//           are fast. dy, dx and dresidual are as x, dgamma and dbeta as gamma.
+// Types     x f32 f16 bf16; y and residual have x's type. Given mean, var, gamma and beta are each f32 or of x's type;
+//           computed mean and var are f32, and so are dgamma and dbeta. Everything is computed in float32.
+// Options   gamma and beta, each on its own; without gamma the scale is 1, without beta the shift 0. residual.
+//           activation: none, relu, gelu (erf), gelu_tanh, silu, sigmoid, relu6, hardswish, hardsigmoid; slopes at
+//           their corners are those of group_norm.hpp. dgamma, dbeta and dresidual, each on its own. Without an
+//           activation dz is dy: a gradient takes no beta and no residual then, and gives no dresidual.
 // Accuracy  Values are taken relative to the channel's first one and combined pairwise (Chan), so a mean far greater
 //           than the deviations costs no digits. A first value far from all others costs var no digits; mean is right
-//           to the last bits of that distance.
+//           to the last bits of that distance. Where dresidual is asked for, dx follows from it, so from dz in x's
+//           type.
 // Values    var + eps below 0 gives NaN. A channel with NaN or an infinity has NaN for mean and var; a variance beyond
-//           float32 is not finite, and y is then beta or NaN. gamma / sqrt(var + eps) is a float32: if it leaves that
-//           range, y has no meaning.
+//           float32 is not finite, and y is then act(beta + residual) or NaN. gamma / sqrt(var + eps) is a float32: if
+//           it leaves that range, y has no meaning. An infinite z or dy has no meaning in gradients with an activation.
 // Empty     statistics of no elements are NaN, dgamma and dbeta 0. Otherwise nothing is launched.
-// Aliasing  y may be x itself (the same elements); any other overlap is refused, and every overlap for gradients.
+// Aliasing  y may be x or residual itself (the same elements); any other overlap is refused, and every overlap for
+//           gradients.
 // Repeats   bit for bit on one device.
 #pragma once
+#include <ridge/core/activation.hpp>
 #include <ridge/core/memory.hpp>
 #include <ridge/core/plan.hpp>
 #include <ridge/core/tensor.hpp>
@@ -39,43 +46,51 @@ RIDGE_API std::string_view name(BatchNorm);
 
 enum class BatchNormLayout : std::uint8_t { nchw, nhwc };
 
-// stats ignores y, gamma and beta.
+struct BatchNormOptions {
+  float eps = 1e-5f;  // stats ignores it, and the activation
+  BatchNormLayout layout = BatchNormLayout::nchw;
+  Activation activation = Activation::none;
+  bool operator==(const BatchNormOptions&) const = default;
+};
+
+// stats ignores y, gamma, beta and residual.
 struct BatchNormTensors {
   TensorView x = {}, y = {}, mean = {}, var = {};
-  std::optional<TensorView> gamma = {}, beta = {};
+  std::optional<TensorView> gamma = {}, beta = {}, residual = {};
 };
 
 // A gradient's views: mean and var are those that y was made with.
 struct BatchNormGradientTensors {
   TensorView dy = {}, x = {}, mean = {}, var = {};
-  std::optional<TensorView> gamma = {};
+  std::optional<TensorView> gamma = {}, beta = {}, residual = {};  // beta and residual: with an activation
   TensorView dx = {};
-  std::optional<TensorView> dgamma = {}, dbeta = {};
+  std::optional<TensorView> dgamma = {}, dbeta = {}, dresidual = {};
 };
 
 struct BatchNormProblem {
   BatchNorm function = BatchNorm::inference;
-  BatchNormLayout layout = BatchNormLayout::nchw;
-  float eps = 1e-5f;
+  BatchNormOptions options = {};
   DType dtype = DType::f32;
   Layout x = {}, y = {};           // [n, c, h, w] in either layout, spatial axes merged; stats: y is x
   int align_x = 16, align_y = 16;  // alignment of the address in bytes, 16 at most
-  bool gamma = true, beta = true;
+  bool gamma = true, beta = true, residual = false;
   bool aligned_parameters = true;  // parameters are contiguous f32 on 16-byte addresses
-  // Backward: y is dx; beta is not read.
-  bool backward = false, dgamma = false, dbeta = false;
-  Layout dy = {};  // as x
-  int align_dy = 16;
+  Layout of_residual = {};         // as x, if there is a residual
+  int align_residual = 16;
+  // Backward: y is dx.
+  bool backward = false, dgamma = false, dbeta = false, dresidual = false;
+  Layout dy = {}, of_dresidual = {};  // as x
+  int align_dy = 16, align_dresidual = 16;
   bool operator==(const BatchNormProblem&) const = default;
 
   // Contiguous, aligned tensors.
   RIDGE_API static BatchNormProblem contiguous(BatchNorm, DType, BatchNormLayout, std::int64_t n, std::int64_t c,
                                                std::int64_t spatial);
   // The problem of these views; refuses shapes or dtypes that do not match, and overlap.
-  RIDGE_API static Result<BatchNormProblem> of(BatchNorm, BatchNormLayout, const BatchNormTensors&, float eps);
+  RIDGE_API static Result<BatchNormProblem> of(BatchNorm, const BatchNormTensors&, const BatchNormOptions&);
   // Of a gradient of inference or train.
-  RIDGE_API static Result<BatchNormProblem> of_gradient(BatchNorm, BatchNormLayout, const BatchNormGradientTensors&,
-                                                        float eps);
+  RIDGE_API static Result<BatchNormProblem> of_gradient(BatchNorm, const BatchNormGradientTensors&,
+                                                        const BatchNormOptions&);
   RIDGE_API std::string text() const;  // as in explain()
 };
 
@@ -97,14 +112,10 @@ class BatchNormPlan {
 RIDGE_API Result<BatchNormPlan> plan_batch_norm(const BatchNormProblem&, const DeviceInfo&, const PlanOptions& = {});
 
 // One line each: plan (cached per problem and device) and run. Throw ridge::Error.
-RIDGE_API void batch_norm(const BatchNormTensors&, float eps = 1e-5f, BatchNormLayout = BatchNormLayout::nchw,
-                          Stream = {});
-RIDGE_API void batch_norm_stats(const BatchNormTensors&, BatchNormLayout = BatchNormLayout::nchw, Stream = {});
-RIDGE_API void batch_norm_train(const BatchNormTensors&, float eps = 1e-5f, BatchNormLayout = BatchNormLayout::nchw,
-                                Stream = {});
-RIDGE_API void batch_norm_gradient(const BatchNormGradientTensors&, float eps = 1e-5f,
-                                   BatchNormLayout = BatchNormLayout::nchw, Stream = {});
-RIDGE_API void batch_norm_train_gradient(const BatchNormGradientTensors&, float eps = 1e-5f,
-                                         BatchNormLayout = BatchNormLayout::nchw, Stream = {});
+RIDGE_API void batch_norm(const BatchNormTensors&, const BatchNormOptions& = {}, Stream = {});
+RIDGE_API void batch_norm_stats(const BatchNormTensors&, const BatchNormOptions& = {}, Stream = {});
+RIDGE_API void batch_norm_train(const BatchNormTensors&, const BatchNormOptions& = {}, Stream = {});
+RIDGE_API void batch_norm_gradient(const BatchNormGradientTensors&, const BatchNormOptions& = {}, Stream = {});
+RIDGE_API void batch_norm_train_gradient(const BatchNormGradientTensors&, const BatchNormOptions& = {}, Stream = {});
 
 }  // namespace ridge

@@ -23,12 +23,13 @@ template <class T> static ApplyCall<T> apply_call(const Arguments& args) {
   const BatchNormTensors& t = args.tensors;
   return {.plan = args.plan,
           .x = static_cast<const T*>(t.x.data),
+          .residual = p.residual ? static_cast<const T*>(t.residual->data) : nullptr,
           .y = static_cast<T*>(t.y.data),
           .parameters = {.mean = parameter_of(t.mean),
                          .var = parameter_of(t.var),
                          .gamma = p.gamma ? parameter_of(*t.gamma) : Parameter{},
                          .beta = p.beta ? parameter_of(*t.beta) : Parameter{},
-                         .eps = p.eps},
+                         .eps = p.options.eps},
           .stream = args.stream};
 }
 

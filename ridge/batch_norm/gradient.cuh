@@ -1,57 +1,81 @@
-// What the kernels of dx share: of batch statistics dx = scale (dy - shift - (x - mean) slope), where shift is the mean
-// of dy and slope that of dy (x - mean), over var + eps; of given ones dx = scale dy. scale = gamma / sqrt(var + eps).
+// What the kernels of dx share: of batch statistics dx = scale (dz - shift - (x - mean) slope), where shift is the mean
+// of dz and slope that of dz (x - mean), over var + eps; of given ones dx = scale dz. scale = gamma / sqrt(var + eps).
 #pragma once
 #include <ridge/batch_norm/sums.cuh>
 
 namespace ridge::batch_norm_detail {
 
-template <bool Batch> struct GradientChannel {
-  float scale, mean, shift, slope;
-  __device__ __forceinline__ float operator()(float dy, float x) const {
-    if constexpr (Batch) return scale * fmaf(mean - x, slope, dy - shift);
-    else return scale * dy;
+// Batch: of batch statistics. Unless dz is dy, it is computed from dy.
+template <bool Batch, Dz How> struct GradientChannel {
+  float scale, mean, shift, slope, beta;
+  __device__ __forceinline__ float operator()(float dz, float x) const {
+    if constexpr (Batch) return scale * fmaf(mean - x, slope, dz - shift);
+    else return scale * dz;
   }
+  __device__ __forceinline__ operator Channel() const { return {mean, scale, beta}; }
 };
 
 struct GradientParameters {
-  Parameter mean, var, gamma;
-  const Sums* totals;  // [c], of batch statistics
-  float eps, count;    // count: elements of a channel
+  Parameters given;
+  const Folded* folded;  // [c], of batch statistics
+  Activation activation;
 
-  template <bool Batch> __device__ __forceinline__ GradientChannel<Batch> channel(std::int64_t c) const {
-    return of<Batch>(c, mean(c, 0), var(c, 0), gamma(c, 1));
+  template <bool Batch, Dz How>
+  __device__ __forceinline__ void channel(std::int64_t c, GradientChannel<Batch, How>& of) const {
+    if constexpr (Batch) fold(folded[c], of);
+    else of = {given.gamma(c, 1) * rsqrtf(given.var(c, 0) + given.eps), given.mean(c, 0), 0, 0, 0};
+    if constexpr (How != Dz::is_dy) of.beta = given.beta(c, 0);
   }
   // N neighbouring channels; vectorized: all given parameters are contiguous f32 on 16 bytes.
-  template <int N, bool Batch>
-  __device__ __forceinline__ void gather(std::int64_t c, bool vectorized, GradientChannel<Batch> (&channels)[N]) const {
-    float means[N], vars[N], gammas[N];
-    mean.gather_or(0, c, vectorized, means);
-    var.gather_or(0, c, vectorized, vars);
-    gamma.gather_or(1, c, vectorized, gammas);
+  template <int N, bool Batch, Dz How>
+  __device__ __forceinline__ void gather(std::int64_t c, bool vectorized,
+                                         GradientChannel<Batch, How> (&channels)[N]) const {
+    if constexpr (Batch) {
 #pragma unroll
-    for (int i = 0; i < N; ++i) channels[i] = of<Batch>(c + i, means[i], vars[i], gammas[i]);
+      for (int i = 0; i < N; ++i) fold(folded[c + i], channels[i]);
+    } else {
+      float means[N], vars[N], gammas[N];
+      given.mean.gather_or(0, c, vectorized, means);
+      given.var.gather_or(0, c, vectorized, vars);
+      given.gamma.gather_or(1, c, vectorized, gammas);
+#pragma unroll
+      for (int i = 0; i < N; ++i) channels[i] = {gammas[i] * rsqrtf(vars[i] + given.eps), means[i], 0, 0, 0};
+    }
+    if constexpr (How != Dz::is_dy) {
+      float betas[N];
+      given.beta.gather_or(0, c, vectorized, betas);
+#pragma unroll
+      for (int i = 0; i < N; ++i) channels[i].beta = betas[i];
+    }
   }
 
  private:
-  template <bool Batch>
-  __device__ __forceinline__ GradientChannel<Batch> of(std::int64_t c, float of_mean, float of_var,
-                                                       float of_gamma) const {
-    const float inverse = rsqrtf(of_var + eps);
-    GradientChannel<Batch> channel{of_gamma * inverse, of_mean, 0, 0};
-    if constexpr (Batch) {
-      const Sums sums = totals[c];
-      channel.shift = sums.dy / count;
-      channel.slope = sums.dyx / count * inverse * inverse;
-    }
-    return channel;
+  template <bool Batch, Dz How>
+  static __device__ __forceinline__ void fold(const Folded& from, GradientChannel<Batch, How>& of) {
+    of = {from.scale, from.mean, from.shift, from.slope, 0};
   }
 };
+
+// dx of N elements in place of their dy. M: the channels of the elements, N or one.
+template <bool Batch, Dz How, int N, int M>
+__device__ __forceinline__ void to_dx(Activation activation, const GradientChannel<Batch, How> (&channels)[M],
+                                      const float (&x)[N], const float (&residual)[N], float (&dy)[N]) {
+  if constexpr (How != Dz::is_dy) {
+    Channel forward[M];
+#pragma unroll
+    for (int i = 0; i < M; ++i) forward[i] = channels[i];
+    to_dz<How>(activation, forward, x, residual, dy);
+  }
+#pragma unroll
+  for (int i = 0; i < N; ++i) dy[i] = channels[i % M](dy[i], x[i]);
+}
 
 // ---- launch
 
 template <class T> struct GradientCall {
   const BatchNormPlan& plan;
-  const T *x, *dy;
+  const T *x, *dz;    // dz: dy, where it is computed again
+  const T* residual;  // null: none, or not needed
   T* dx;
   GradientParameters parameters;
   Stream stream;

@@ -5,19 +5,33 @@
 
 namespace ridge::batch_norm_detail::gradient::channels {
 
-using apply::channels::items_of;
+// Rounds of a thread, in each of which it has Config::vectors positions: as many as leave enough blocks for all
+// multiprocessors, so that channels' numbers are loaded for many positions.
+inline std::int64_t rounds_of(const ApplyConfig& c, const BatchNormProblem& p, const DeviceInfo& device) {
+  constexpr std::int64_t most = 8, blocks_per_sm = 6;  // on an H200: of 3 that are resident, each twice
+  const std::int64_t threads = ceil_div(per_channel(p.y), c.vectors) * (p.y.shape[1] / vector_elements(p.dtype));
+  return std::clamp<std::int64_t>(threads / (std::int64_t{device.sms} * blocks_per_sm * c.threads), 1, most);
+}
 
-inline std::string fits(const ApplyVariant& row, const BatchNormProblem& p, const DeviceInfo&) {
-  if (items_of(row.config, p) >= Divider::limit) return "more than 2^31 pieces of work";
-  if ((of_batch(p) && !channels_on_vectors(p.x, p.dtype, p.align_x)) ||
-      !channels_on_vectors(p.dy, p.dtype, p.align_dy) || !channels_on_vectors(p.y, p.dtype, p.align_y))
+// Threads with work.
+inline std::int64_t items_of(const ApplyConfig& c, const BatchNormProblem& p, const DeviceInfo& device) {
+  return ceil_div(per_channel(p.y), positions_apart * c.vectors * rounds_of(c, p, device)) * positions_apart *
+         (p.y.shape[1] / vector_elements(p.dtype));
+}
+
+inline std::string fits(const ApplyVariant& row, const BatchNormProblem& p, const DeviceInfo& device) {
+  if (items_of(row.config, p, device) >= Divider::limit) return "more than 2^31 pieces of work";
+  const auto on_vectors = [&](const Layout& t, int alignment) { return channels_on_vectors(t, p.dtype, alignment); };
+  if (!holds_for_all_of_dx(p, on_vectors))
     return "channels are not contiguous, or not whole vectors of 16 bytes on 16-byte addresses";
   return {};
 }
 
-inline Footprint footprint(const ApplyVariant& row, const BatchNormProblem& p, const DeviceInfo&) {
+inline Footprint footprint(const ApplyVariant& row, const BatchNormProblem& p, const DeviceInfo& device) {
   const ApplyConfig& c = row.config;
-  return {.grid = ceil_div(items_of(c, p), c.threads), .threads = c.threads, .registers = 80};
+  return {.grid = ceil_div(items_of(c, p, device), c.threads),
+          .threads = c.threads,
+          .registers = by_dz(dz_for_dx(p), 72, 88, 128)};
 }
 
 inline roofline::Kernel model(const ApplyVariant& row, const BatchNormProblem& p, const DeviceInfo& device) {

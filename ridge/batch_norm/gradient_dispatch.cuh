@@ -16,28 +16,37 @@ namespace ridge::batch_norm_detail {
 template <int I> struct SumsPolicy { static constexpr StatsConfig config = sums_variants[I].config; };
 template <int I> struct GradientPolicy { static constexpr ApplyConfig config = gradient_variants[I].config; };
 
-static Parameter parameter_of(const TensorView& view) { return {view.data, view.stride(0), view.dtype}; }
+static Parameters parameters_of(const GradientArguments& args) {
+  const BatchNormGradientTensors& t = args.tensors;
+  const auto parameter = [](const TensorView& view) { return Parameter{view.data, view.stride(0), view.dtype}; };
+  return {.mean = parameter(t.mean),
+          .var = parameter(t.var),
+          .gamma = t.gamma ? parameter(*t.gamma) : Parameter{},
+          .beta = t.beta ? parameter(*t.beta) : Parameter{},
+          .eps = args.plan.problem.options.eps};
+}
 
-// The workspace has the sums of the channels, and behind them those of their slices.
+// The workspace has what the channels' sums are folded into, and behind them the sums of their slices.
 template <class T> static SumsCall<T> sums_call(const GradientArguments& args) {
   const BatchNormPlan& plan = args.plan;
   const BatchNormGradientTensors& t = args.tensors;
-  auto* totals = static_cast<Sums*>(args.workspace);
-  SumsOutputs outputs{.totals = totals,
-                      .partial = totals + plan.problem.x.shape[1],
+  auto* folded = static_cast<Folded*>(args.workspace);
+  SumsOutputs outputs{.folded = folded,
+                      .partial = reinterpret_cast<Sums*>(folded + plan.problem.x.shape[1]),
                       .dgamma = nullptr,
                       .dbeta = nullptr,
                       .stride_dgamma = 0,
                       .stride_dbeta = 0,
-                      .mean = parameter_of(t.mean),
-                      .var = parameter_of(t.var),
-                      .eps = plan.problem.eps};
+                      .parameters = parameters_of(args),
+                      .count = static_cast<float>(per_channel(plan.problem.x))};
   if (t.dgamma) outputs.dgamma = static_cast<float*>(t.dgamma->data), outputs.stride_dgamma = t.dgamma->stride(0);
   if (t.dbeta) outputs.dbeta = static_cast<float*>(t.dbeta->data), outputs.stride_dbeta = t.dbeta->stride(0);
   return {.plan = plan,
           .grid = stats_grid(sums_variants[plan.stats_variant].config, plan.problem, plan.device),
-          .x = static_cast<const T*>(t.x.data),
-          .dy = static_cast<const T*>(t.dy.data),
+          .tensors = {.x = static_cast<const T*>(t.x.data),
+                      .dy = static_cast<const T*>(t.dy.data),
+                      .residual = t.residual ? static_cast<const T*>(t.residual->data) : nullptr,
+                      .dz = t.dresidual ? static_cast<T*>(t.dresidual->data) : nullptr},
           .outputs = outputs,
           .stream = args.stream};
 }
@@ -47,14 +56,12 @@ template <class T> static GradientCall<T> gradient_call(const GradientArguments&
   const BatchNormGradientTensors& t = args.tensors;
   return {.plan = args.plan,
           .x = static_cast<const T*>(t.x.data),
-          .dy = static_cast<const T*>(t.dy.data),
+          .dz = static_cast<const T*>(p.dresidual ? t.dresidual->data : t.dy.data),
+          .residual = recomputes_dz(p) && p.residual ? static_cast<const T*>(t.residual->data) : nullptr,
           .dx = static_cast<T*>(t.dx.data),
-          .parameters = {.mean = parameter_of(t.mean),
-                         .var = parameter_of(t.var),
-                         .gamma = t.gamma ? parameter_of(*t.gamma) : Parameter{},
-                         .totals = static_cast<const Sums*>(args.workspace),
-                         .eps = p.eps,
-                         .count = static_cast<float>(per_channel(p.x))},
+          .parameters = {.given = parameters_of(args),
+                         .folded = static_cast<const Folded*>(args.workspace),
+                         .activation = p.options.activation},
           .stream = args.stream};
 }
 

@@ -6,22 +6,27 @@
 
 namespace ridge::batch_norm_detail {
 
-// dx[n, c, i] = its channel's function of dy and x      x, dy, dx: [n, c, plane], contiguous
+// dx[n, c, i] = its channel's function of dz and x      x, dz, dx, residual: [n, c, plane], contiguous
 // A thread has Config::vectors 16-byte vectors. Of one that lies in several planes, it goes from plane to plane.
+// `dz` has dy where dz is computed, by residual if it is given.
 // Preconditions: gridDim.x * threads * vectors covers items < 2^31 (and count < 2^31 unless whole_planes); all tensors
 // that are read or written start on 16 bytes.
-template <class Policy, class T, bool Batch>
+template <class Policy, class T, bool Batch, Dz How>
 __global__ void __launch_bounds__(Policy::config.threads)
-    gradient_planes(const T* x, const T* dy, T* dx, PlanesShape s, GradientParameters parameters) {
+    gradient_planes(const T* x, const T* dz, const T* residual, T* dx, PlanesShape s, GradientParameters parameters) {
   constexpr int V = tile::vector_elements<T>, U = Policy::config.vectors, threads = Policy::config.threads;
+  constexpr bool recomputed = How != Dz::is_dy, reads_x = Batch || recomputed;
+  using Of = GradientChannel<Batch, How>;
+  tile::grid_dependency_wait();  // for the sums, and dz where it was stored
   const unsigned item = block_number(s.backwards) * (threads * U) + threadIdx.x;
-  tile::Packed of_x[U], of_dy[U];
+  tile::Packed of_x[U], of_dz[U], of_residual[U];
 #pragma unroll
   for (int u = 0; u < U; ++u) {
     const std::int64_t first = std::int64_t{item + u * threads} * V;
     const bool whole = first + V <= s.count;
-    of_dy[u] = whole ? tile::load_packed(dy + first) : tile::Packed{};
-    of_x[u] = Batch && whole ? tile::load_packed(x + first) : tile::Packed{};
+    of_dz[u] = whole ? tile::load_packed(dz + first) : tile::Packed{};
+    of_x[u] = reads_x && whole ? tile::load_packed(x + first) : tile::Packed{};
+    of_residual[u] = recomputed && residual && whole ? tile::load_packed(residual + first) : tile::Packed{};
   }
 #pragma unroll
   for (int u = 0; u < U; ++u) {
@@ -30,35 +35,30 @@ __global__ void __launch_bounds__(Policy::config.threads)
     unsigned position = s.whole_planes ? vector : vector * V;  // after divide(): within the plane
     unsigned channel = s.by_plane.divide(position);
     s.by_channels.divide(channel);
-    GradientChannel<Batch> here = parameters.channel<Batch>(channel);
+    Of here[1];
+    parameters.channel(channel, here[0]);
     const std::int64_t first = std::int64_t{vector} * V;
-    const bool whole = first + V <= s.count;
-    tile::Floats<T> gradients = tile::unpack_floats<T>(of_dy[u]), values = tile::unpack_floats<T>(of_x[u]);
-    if (!whole) {
-#pragma unroll
-      for (int v = 0; v < V; ++v)
-        if (first + v < s.count) {
-          gradients[v] = float(dy[first + v]);
-          if constexpr (Batch) values[v] = float(x[first + v]);
-        }
-    }
+    tile::Floats<T> gradients = elements_of(dz, first, s.count, of_dz[u]), values = {}, added = {};
+    if constexpr (reads_x) values = elements_of(x, first, s.count, of_x[u]);
+    if (recomputed && residual) added = elements_of(residual, first, s.count, of_residual[u]);
     if (s.whole_planes || position + V <= s.plane) {
-#pragma unroll
-      for (int v = 0; v < V; ++v) gradients[v] = here(gradients[v], values[v]);
+      to_dx(parameters.activation, here, values.v, added.v, gradients.v);
     } else {
 #pragma unroll 1
       for (int begin = 0; begin < V;) {
         const int end = min(begin + static_cast<int>(s.plane - position), V);
+        tile::Floats<T> of_plane = gradients;
+        to_dx(parameters.activation, here, values.v, added.v, of_plane.v);
 #pragma unroll
-        for (int v = 0; v < V; ++v) gradients[v] = v >= begin && v < end ? here(gradients[v], values[v]) : gradients[v];
+        for (int v = 0; v < V; ++v) gradients[v] = v >= begin && v < end ? of_plane[v] : gradients[v];
         begin = end;
         position = 0;
         if (begin == V) break;
         channel = static_cast<int>(channel) + 1 < s.channels ? channel + 1 : 0;
-        here = parameters.channel<Batch>(channel);
+        parameters.channel(channel, here[0]);
       }
     }
-    if (whole) {
+    if (first + V <= s.count) {
       put(dx + first, tile::pack_floats<T>(gradients), s.backwards);
     } else {
 #pragma unroll
@@ -72,11 +72,22 @@ namespace gradient::planes {
 
 template <class Policy, class T> static Status launch(const GradientCall<T>& call) {
   const BatchNormProblem& p = call.plan.problem;
-  const PlanesShape s = planes_shape(p, call.backwards());
-  const simt::Config at = launch_config(call);
-  if (of_batch(p))
-    return simt::launch(at, gradient_planes<Policy, T, true>, call.x, call.dy, call.dx, s, call.parameters);
-  return simt::launch(at, gradient_planes<Policy, T, false>, call.x, call.dy, call.dx, s, call.parameters);
+  const auto launch = [&](auto kernel) {
+    return launch_after(call.backwards(), call.plan, launch_config(call), kernel, call.x, call.dz, call.residual,
+                        call.dx, planes_shape(p, call.backwards()), call.parameters);
+  };
+  const bool batch = of_batch(p);
+  switch (dz_for_dx(p)) {
+    case Dz::is_dy:
+      return batch ? launch(gradient_planes<Policy, T, true, Dz::is_dy>)
+                   : launch(gradient_planes<Policy, T, false, Dz::is_dy>);
+    case Dz::by_relu:
+      return batch ? launch(gradient_planes<Policy, T, true, Dz::by_relu>)
+                   : launch(gradient_planes<Policy, T, false, Dz::by_relu>);
+    default:
+      return batch ? launch(gradient_planes<Policy, T, true, Dz::by_any>)
+                   : launch(gradient_planes<Policy, T, false, Dz::by_any>);
+  }
 }
 
 }  // namespace gradient::planes

@@ -11,10 +11,9 @@ using apply::planes::whole_planes;
 
 inline std::string fits(const ApplyVariant& row, const BatchNormProblem& p, const DeviceInfo&) {
   if (std::max(items_of(row.config, p), vectors_of(p)) >= Divider::limit) return "more than 2^31 pieces of work";
-  const bool x = of_batch(p);  // is read
-  if ((x && !p.x.is_contiguous()) || !p.dy.is_contiguous() || !p.y.is_contiguous())
+  if (!holds_for_all_of_dx(p, [](const Layout& t, int) { return t.is_contiguous(); }))
     return "a tensor is not contiguous in the order n c h w";
-  if (std::min({x ? p.align_x : vector_bytes, p.align_dy, p.align_y}) < vector_bytes)
+  if (!holds_for_all_of_dx(p, [](const Layout&, int alignment) { return alignment >= vector_bytes; }))
     return "a tensor does not start on 16 bytes";
   if (!whole_planes(p) && p.x.count() >= Divider::limit)
     return "planes are not whole vectors of 16 bytes, and elements more than 2^31";
@@ -23,7 +22,8 @@ inline std::string fits(const ApplyVariant& row, const BatchNormProblem& p, cons
 
 inline Footprint footprint(const ApplyVariant& row, const BatchNormProblem& p, const DeviceInfo&) {
   const ApplyConfig& c = row.config;
-  return {.grid = ceil_div(items_of(c, p), c.threads), .threads = c.threads, .registers = 64};
+  return {
+      .grid = ceil_div(items_of(c, p), c.threads), .threads = c.threads, .registers = by_dz(dz_for_dx(p), 64, 64, 80)};
 }
 
 inline roofline::Kernel model(const ApplyVariant& row, const BatchNormProblem& p, const DeviceInfo& device) {

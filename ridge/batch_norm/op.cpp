@@ -9,8 +9,7 @@ using namespace batch_norm_detail;
 using Names = std::vector<std::string_view>;
 
 struct Request {
-  BatchNormLayout layout = BatchNormLayout::nchw;
-  float eps = 1e-5f;
+  BatchNormOptions options = {};
   bool backward = false;
 };
 
@@ -22,17 +21,23 @@ static Result<Request> request_of(BatchNorm function, const Options& options) {
   if (!eps) return eps.error();
   auto backward = options.flag(op, "backward");
   if (!backward) return backward.error();
-  return Request{layout == "nhwc" ? BatchNormLayout::nhwc : BatchNormLayout::nchw, *eps, *backward};
+  const std::string_view activation = options.text("activation", "none");
+  const auto parsed = parse_activation(activation);
+  if (!parsed)
+    return Status::invalid(op, "activation", "'" + std::string(activation) + "'",
+                           "one of none relu gelu gelu_tanh silu sigmoid relu6 hardswish hardsigmoid");
+  return Request{{*eps, layout == "nhwc" ? BatchNormLayout::nhwc : BatchNormLayout::nchw, *parsed}, *backward};
 }
 
 // All tensors that can be given and asked for; those in `optional` below may be left out.
 static Names inputs_of(BatchNorm function, bool backward) {
-  if (backward) return {"dy", "x", "mean", "var", "gamma"};
-  if (function == BatchNorm::inference) return {"x", "mean", "var", "gamma", "beta"};
-  return function == BatchNorm::stats ? Names{"x"} : Names{"x", "gamma", "beta"};
+  if (backward) return {"dy", "x", "mean", "var", "gamma", "beta", "residual"};
+  if (function == BatchNorm::inference) return {"x", "mean", "var", "gamma", "beta", "residual"};
+  return function == BatchNorm::stats ? Names{"x"} : Names{"x", "gamma", "beta", "residual"};
 }
-static Names outputs_of(BatchNorm function, bool backward) {
-  if (backward) return {"dx", "dgamma", "dbeta"};
+// dresidual is given where it is asked for by name: without an activation it is dy.
+static Names outputs_of(BatchNorm function, bool backward, bool asked) {
+  if (backward) return asked ? Names{"dx", "dgamma", "dbeta", "dresidual"} : Names{"dx", "dgamma", "dbeta"};
   if (function == BatchNorm::inference) return {"y"};
   return function == BatchNorm::stats ? Names{"mean", "var"} : Names{"y", "mean", "var"};
 }
@@ -70,7 +75,8 @@ template <BatchNorm F> static BatchNormTensors tensors_of(const Named& n, Views 
           .mean = inference ? in[1] : out[1],
           .var = inference ? in[2] : out[2],
           .gamma = view_if(in, n.inputs, "gamma"),
-          .beta = view_if(in, n.inputs, "beta")};
+          .beta = view_if(in, n.inputs, "beta"),
+          .residual = view_if(in, n.inputs, "residual")};
 }
 static BatchNormGradientTensors gradient_of(const Named& n, Views in, Views out) {
   return {.dy = in[0],
@@ -78,9 +84,12 @@ static BatchNormGradientTensors gradient_of(const Named& n, Views in, Views out)
           .mean = in[2],
           .var = in[3],
           .gamma = view_if(in, n.inputs, "gamma"),
+          .beta = view_if(in, n.inputs, "beta"),
+          .residual = view_if(in, n.inputs, "residual"),
           .dx = out[0],
           .dgamma = view_if(out, n.outputs, "dgamma"),
-          .dbeta = view_if(out, n.outputs, "dbeta")};
+          .dbeta = view_if(out, n.outputs, "dbeta"),
+          .dresidual = view_if(out, n.outputs, "dresidual")};
 }
 
 template <BatchNorm F> static Result<std::vector<TensorType>> infer(Views in, const Options& options) {
@@ -89,10 +98,11 @@ template <BatchNorm F> static Result<std::vector<TensorType>> infer(Views in, co
   const Request& r = names->request;
   const Layout& x = in[r.backward ? 1 : 0].layout;
   if (x.rank < 2) return Status::invalid(name(F), "x.shape", x.text(), "of 2 axes or more");
-  const std::int64_t channels = x.shape[r.layout == BatchNormLayout::nchw ? 1 : x.rank - 1];
+  const std::int64_t channels = x.shape[r.options.layout == BatchNormLayout::nchw ? 1 : x.rank - 1];
   std::vector<TensorType> types;
   for (const std::string_view output : names->outputs) {
-    if (output == "y" || output == "dx") types.push_back({in[0].dtype, {x.shape.begin(), x.shape.begin() + x.rank}});
+    if (output == "y" || output == "dx" || output == "dresidual")
+      types.push_back({in[0].dtype, {x.shape.begin(), x.shape.begin() + x.rank}});
     else types.push_back({f32, {channels}});
   }
   return types;
@@ -104,8 +114,8 @@ static Result<std::unique_ptr<OpPlan>> plan_by_name(Views in, Views out, const O
   auto names = named<F>(options, in.size());
   if (!names) return names.error();
   const Request& r = names->request;
-  auto problem = r.backward ? BatchNormProblem::of_gradient(F, r.layout, gradient_of(*names, in, out), r.eps)
-                            : BatchNormProblem::of(F, r.layout, tensors_of<F>(*names, in, out), r.eps);
+  auto problem = r.backward ? BatchNormProblem::of_gradient(F, gradient_of(*names, in, out), r.options)
+                            : BatchNormProblem::of(F, tensors_of<F>(*names, in, out), r.options);
   if (!problem) return problem.error();
   auto plan = plan_batch_norm(*problem, device, {.variant = std::string(options.text("variant"))});
   if (!plan) return plan.error();
@@ -120,7 +130,12 @@ template <BatchNorm F> static OpInfo info(std::string_view summary) {
   std::vector<OptionInfo> options{{"layout", "nchw|nhwc", "where x has its channels", "nchw"}};
   if (F != BatchNorm::stats) {
     options.push_back({"eps", "number", "added inside the root", "1e-5"});
-    options.push_back({"backward", "0|1", "takes dy, x, mean, var, [gamma] and gives dx, [dgamma], [dbeta]", "0"});
+    options.push_back({"activation", "none|relu|gelu|gelu_tanh|silu|sigmoid|relu6|hardswish|hardsigmoid",
+                       "applied to the norm and the residual", "none"});
+    options.push_back({"backward", "0|1",
+                       "takes dy, x, mean, var, [gamma] and with an activation [beta], [residual]; gives dx, [dgamma], "
+                       "[dbeta], and dresidual if outputs= has it",
+                       "0"});
   }
   const auto item = [](const auto& row) { return family_of(row).lesson(row); };
   OpInfo of{
@@ -128,7 +143,7 @@ template <BatchNorm F> static OpInfo info(std::string_view summary) {
       .family = "batch_norm",
       .summary = summary,
       .inputs = inputs_of(F, false),
-      .outputs = outputs_of(F, false),
+      .outputs = outputs_of(F, false, false),
       .dtypes = {f32, f16, bf16},
       .options = std::move(options),
       .variants = F == BatchNorm::inference ? variant_infos(apply_variants, item) : variant_infos(stats_variants, item),
@@ -141,14 +156,15 @@ template <BatchNorm F> static OpInfo info(std::string_view summary) {
   };
   of.gives = [](const Options& asked) -> Result<Names> {
     auto request = request_of(F, asked);
-    return request ? Result<Names>(outputs_of(F, request->backward)) : request.error();
+    return request ? Result<Names>(outputs_of(F, request->backward, asked.has("outputs"))) : request.error();
   };
-  of.optional = {"gamma", "beta", "dgamma", "dbeta"};
+  of.optional = {"gamma", "beta", "residual", "dgamma", "dbeta", "dresidual"};
   return of;
 }
 
 static const RegisterOp registered[] = {
-    RegisterOp(info<BatchNorm::inference>("y = (x - mean) / sqrt(var + eps) * gamma + beta, per channel")),
+    RegisterOp(
+        info<BatchNorm::inference>("y = act((x - mean) / sqrt(var + eps) * gamma + beta + residual), per channel")),
     RegisterOp(info<BatchNorm::stats>("mean and biased variance of each channel")),
     RegisterOp(info<BatchNorm::train>("the same y by x's own mean and var, which come along")),
 };

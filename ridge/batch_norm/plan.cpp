@@ -21,20 +21,20 @@ std::string_view name(BatchNorm function) {
 }
 
 // Tensors of one shape as [n, c, h, w], their spatial axes merged as far as all allow.
-static Status canonical(std::string_view op, BatchNormLayout layout, std::initializer_list<Layout*> tensors) {
+static Status canonical(std::string_view op, BatchNormLayout layout, const std::vector<Layout*>& tensors) {
   std::vector<Layout> images;
   for (const Layout* t : tensors) images.push_back(*t);
   RIDGE_TRY(as_images(op, layout == BatchNormLayout::nhwc, images));
-  for (std::size_t i = 0; i < images.size(); ++i) *tensors.begin()[i] = images[i];
+  for (std::size_t i = 0; i < images.size(); ++i) *tensors[i] = images[i];
   return {};
 }
 
 BatchNormProblem BatchNormProblem::contiguous(BatchNorm function, DType dtype, BatchNormLayout layout, std::int64_t n,
                                               std::int64_t c, std::int64_t spatial) {
-  BatchNormProblem p{.function = function, .layout = layout, .dtype = dtype};
+  BatchNormProblem p{.function = function, .options = {.layout = layout}, .dtype = dtype};
   p.x = layout == BatchNormLayout::nchw ? Layout::contiguous({n, c, spatial}) : Layout::contiguous({n, spatial, c});
   p.y = p.x;
-  if (function == BatchNorm::stats) p.eps = 0, p.gamma = p.beta = false;
+  if (function == BatchNorm::stats) p.options.eps = 0, p.gamma = p.beta = false;
   (void)canonical(name(function), layout, {&p.x, &p.y});  // three contiguous axes always merge
   return p;
 }
@@ -57,8 +57,8 @@ static bool is_aligned_parameter(const TensorView& view) {
          alignment_of(view.data) >= vector_bytes;
 }
 
-Result<BatchNormProblem> BatchNormProblem::of(BatchNorm function, BatchNormLayout layout, const BatchNormTensors& t,
-                                              float eps) {
+Result<BatchNormProblem> BatchNormProblem::of(BatchNorm function, const BatchNormTensors& t,
+                                              const BatchNormOptions& options) {
   const std::string_view op = name(function);
   const TensorView &x = t.x, &y = function == BatchNorm::stats ? t.x : t.y;
   if (y.dtype != x.dtype)
@@ -66,11 +66,21 @@ Result<BatchNormProblem> BatchNormProblem::of(BatchNorm function, BatchNormLayou
   if (!y.layout.same_shape(x.layout))
     return Status::invalid(op, "y.shape", y.layout.text(), "that of x, " + x.layout.text());
   RIDGE_TRY(check_data(op, "x", x));
-  BatchNormProblem p{.function = function, .layout = layout, .eps = eps, .dtype = x.dtype};
-  if (function == BatchNorm::stats) p.eps = 0;
+  BatchNormProblem p{.function = function, .options = options, .dtype = x.dtype};
+  if (function == BatchNorm::stats) p.options.eps = 0, p.options.activation = Activation::none;
   p.x = x.layout;
   p.y = y.layout;
-  RIDGE_TRY(canonical(op, layout, {&p.x, &p.y}));
+  const TensorView* residual = t.residual && function != BatchNorm::stats ? &*t.residual : nullptr;
+  if (residual) {
+    RIDGE_TRY(check_like(op, "residual", *residual, "x", x));
+    RIDGE_TRY(check_data(op, "residual", *residual));
+    p.residual = true;
+    p.of_residual = residual->layout;
+    p.align_residual = alignment_of(residual->data);
+    RIDGE_TRY(canonical(op, options.layout, {&p.x, &p.y, &p.of_residual}));
+  } else {
+    RIDGE_TRY(canonical(op, options.layout, {&p.x, &p.y}));
+  }
   const auto parameter = [&](const TensorView& view, const char* label, bool output) {
     p.aligned_parameters = p.aligned_parameters && is_aligned_parameter(view);
     return check_parameter(op, view, label, x, p.x.shape[1], output);
@@ -87,6 +97,7 @@ Result<BatchNormProblem> BatchNormProblem::of(BatchNorm function, BatchNormLayou
     RIDGE_TRY(check_same_device(op, "y", y.device, "x", x.device));
     RIDGE_TRY(check_data(op, "y", y));
     RIDGE_TRY(check_no_partial_overlap(op, "y", y, "x", x));
+    if (residual) RIDGE_TRY(check_no_partial_overlap(op, "y", y, "residual", *residual));
   }
   // Outputs may overlap nothing else.
   struct Named {
@@ -99,49 +110,66 @@ Result<BatchNormProblem> BatchNormProblem::of(BatchNorm function, BatchNormLayou
   if (function != BatchNorm::stats) written.push_back({&y, "y"});
   if (computed) {
     others.push_back({&x, "x"});
+    if (residual) others.push_back({residual, "residual"});
     written.push_back({&t.mean, "mean"});
     written.push_back({&t.var, "var"});
   }
   for (const Named& out : written)
     for (const Named& other : others)
-      if (out.view != other.view && !(out.view == &y && other.view == &x) && share_memory(*out.view, *other.view))
+      if (out.view != other.view && !(out.view == &y && (other.view == &x || other.view == residual)) &&
+          share_memory(*out.view, *other.view))
         return Status::invalid(op, out.label, std::string("overlapping ") + other.label, "apart from it");
   p.align_x = alignment_of(x.data);
   p.align_y = alignment_of(y.data);
   return p;
 }
 
-Result<BatchNormProblem> BatchNormProblem::of_gradient(BatchNorm function, BatchNormLayout layout,
-                                                       const BatchNormGradientTensors& t, float eps) {
+Result<BatchNormProblem> BatchNormProblem::of_gradient(BatchNorm function, const BatchNormGradientTensors& t,
+                                                       const BatchNormOptions& options) {
   const std::string_view op = name(function);
   if (function == BatchNorm::stats)
     return Status::invalid(op, "the gradient", "of statistics alone", "that of batch_norm or batch_norm_train");
+  if (options.activation == Activation::none)
+    for (const auto& [given, label] :
+         {std::pair(&t.beta, "beta"), {&t.residual, "residual"}, {&t.dresidual, "dresidual"}})
+      if (given->has_value())
+        return Status::invalid(op, label, "given without an activation", "left out: dz is dy then");
   const TensorView& x = t.x;
-  RIDGE_TRY(check_data(op, "x", x));
-  RIDGE_TRY(check_like(op, "dy", t.dy, "x", x));
-  RIDGE_TRY(check_data(op, "dy", t.dy));
-  RIDGE_TRY(check_like(op, "dx", t.dx, "x", x));
-  RIDGE_TRY(check_data(op, "dx", t.dx));
-  BatchNormProblem p{.function = function, .layout = layout, .eps = eps, .dtype = x.dtype};
-  p.x = x.layout;
-  p.y = t.dx.layout;
-  p.dy = t.dy.layout;
-  RIDGE_TRY(canonical(op, layout, {&p.x, &p.dy, &p.y}));
-  const std::int64_t channels = p.x.shape[1];
+  BatchNormProblem p{.function = function, .options = options, .dtype = x.dtype};
   struct Named {
     const TensorView* view;
     const char* label;
   };
-  std::vector<Named> read{{&t.dy, "dy"}, {&x, "x"}, {&t.mean, "mean"}, {&t.var, "var"}}, written{{&t.dx, "dx"}};
-  if (t.gamma) read.push_back({&*t.gamma, "gamma"});
-  if (t.dgamma) written.push_back({&*t.dgamma, "dgamma"});
-  if (t.dbeta) written.push_back({&*t.dbeta, "dbeta"});
-  for (std::size_t i = 2; i < read.size(); ++i) {  // parameters
-    RIDGE_TRY(check_parameter(op, *read[i].view, read[i].label, x, channels, false));
-    p.aligned_parameters = p.aligned_parameters && is_aligned_parameter(*read[i].view);
+  std::vector<Named> read{{&t.dy, "dy"}, {&x, "x"}}, written{{&t.dx, "dx"}};
+  std::vector<Layout*> layouts{&p.dy, &p.x, &p.y};
+  if (t.residual) read.push_back({&*t.residual, "residual"}), layouts.push_back(&p.of_residual);
+  if (t.dresidual) written.push_back({&*t.dresidual, "dresidual"}), layouts.push_back(&p.of_dresidual);
+  std::vector<Named> images = read;
+  images.insert(images.begin() + 2, written.begin(), written.end());
+  RIDGE_TRY(check_data(op, "x", x));
+  for (const auto& [view, label] : images) {
+    if (view == &x) continue;
+    RIDGE_TRY(check_like(op, label, *view, "x", x));
+    RIDGE_TRY(check_data(op, label, *view));
   }
-  for (std::size_t i = 1; i < written.size(); ++i)
-    RIDGE_TRY(check_parameter(op, *written[i].view, written[i].label, x, channels, true));
+  p.dy = t.dy.layout;
+  p.x = x.layout;
+  p.y = t.dx.layout;
+  if (t.residual) p.of_residual = t.residual->layout;
+  if (t.dresidual) p.of_dresidual = t.dresidual->layout;
+  RIDGE_TRY(canonical(op, options.layout, layouts));
+  const std::int64_t channels = p.x.shape[1];
+  const auto parameter = [&](std::vector<Named>& among, const TensorView& view, const char* label, bool output) {
+    among.push_back({&view, label});
+    p.aligned_parameters = p.aligned_parameters && (output || is_aligned_parameter(view));
+    return check_parameter(op, view, label, x, channels, output);
+  };
+  RIDGE_TRY(parameter(read, t.mean, "mean", false));
+  RIDGE_TRY(parameter(read, t.var, "var", false));
+  if (t.gamma) RIDGE_TRY(parameter(read, *t.gamma, "gamma", false));
+  if (t.beta) RIDGE_TRY(parameter(read, *t.beta, "beta", false));
+  if (t.dgamma) RIDGE_TRY(parameter(written, *t.dgamma, "dgamma", true));
+  if (t.dbeta) RIDGE_TRY(parameter(written, *t.dbeta, "dbeta", true));
   for (std::size_t i = 0; i < written.size(); ++i) {
     const auto& [out, label] = written[i];
     for (const Named& other : read) RIDGE_TRY(check_no_overlap(op, label, *out, other.label, *other.view));
@@ -150,18 +178,23 @@ Result<BatchNormProblem> BatchNormProblem::of_gradient(BatchNorm function, Batch
   }
   p.backward = true;
   p.gamma = t.gamma.has_value();
-  p.beta = false;
+  p.beta = t.beta.has_value();
+  p.residual = t.residual.has_value();
   p.dgamma = t.dgamma.has_value();
   p.dbeta = t.dbeta.has_value();
+  p.dresidual = t.dresidual.has_value();
   p.align_x = alignment_of(x.data);
   p.align_y = alignment_of(t.dx.data);
   p.align_dy = alignment_of(t.dy.data);
+  if (t.residual) p.align_residual = alignment_of(t.residual->data);
+  if (t.dresidual) p.align_dresidual = alignment_of(t.dresidual->data);
   return p;
 }
 
 std::string BatchNormProblem::text() const {
   return std::string(name(dtype)) + " " + Layout::contiguous(std::span(x.shape.data(), 4)).text() +
-         (layout == BatchNormLayout::nhwc ? " nhwc" : "") + (backward ? " backward" : "");
+         (options.layout == BatchNormLayout::nhwc ? " nhwc" : "") + (residual ? " + residual" : "") +
+         (is_activated(*this) ? " " + std::string(name(options.activation)) : "") + (backward ? " backward" : "");
 }
 
 // What a plan has a row for: of statistics, or of a gradient's sums; of y, or of dx.
@@ -175,10 +208,15 @@ static bool names_apply(const BatchNormProblem& p) { return p.function == BatchN
 static Status validate(const BatchNormProblem& p) {
   const std::string_view op = name(p.function), out = p.backward ? "dx" : "y";
   if (!Types::contains(p.dtype)) return Status::invalid(op, "dtype", std::string(name(p.dtype)), "one of f32 f16 bf16");
-  if (!std::isfinite(p.eps)) return Status::invalid(op, "eps", number_text(p.eps), "finite");
+  if (!std::isfinite(p.options.eps)) return Status::invalid(op, "eps", number_text(p.options.eps), "finite");
   RIDGE_TRY(check_extent(op, "x", p.x));
   RIDGE_TRY(check_extent(op, out, p.y));
   if (p.backward) RIDGE_TRY(check_extent(op, "dy", p.dy));
+  if (p.residual) RIDGE_TRY(check_extent(op, "residual", p.of_residual));
+  if (p.dresidual) {
+    RIDGE_TRY(check_extent(op, "dresidual", p.of_dresidual));
+    RIDGE_TRY(check_elements_apart(op, "dresidual", p.of_dresidual));
+  }
   if (has_apply(p)) RIDGE_TRY(check_elements_apart(op, out, p.y));
   if (has_stats(p) && per_channel(p.x) >= Divider::limit)
     return Status::invalid(op, "x.shape", Layout::contiguous(std::span(p.x.shape.data(), 4)).text(),
@@ -272,6 +310,8 @@ static Status check_planned(const BatchNormPlan& plan, Result<BatchNormProblem>&
   given->align_x = std::min(given->align_x, p.align_x);
   given->align_y = std::min(given->align_y, p.align_y);
   given->align_dy = std::min(given->align_dy, p.align_dy);
+  given->align_residual = std::min(given->align_residual, p.align_residual);
+  given->align_dresidual = std::min(given->align_dresidual, p.align_dresidual);
   given->aligned_parameters = given->aligned_parameters && p.aligned_parameters;
   if (*given != p) return not_as_planned(op, given->text(), p.text());
   RIDGE_TRY(check_device(op, device, plan.device));
@@ -279,7 +319,7 @@ static Status check_planned(const BatchNormPlan& plan, Result<BatchNormProblem>&
 }
 
 Status BatchNormPlan::run(const BatchNormTensors& t, Workspace workspace, Stream stream) const {
-  auto given = BatchNormProblem::of(problem.function, problem.layout, t, problem.eps);
+  auto given = BatchNormProblem::of(problem.function, t, problem.options);
   RIDGE_TRY(check_planned(*this, given, t.x.device, workspace));
   if (problem.x.shape[1] == 0) return {};
   const Arguments args{*this, t, workspace.data, stream};
@@ -294,7 +334,7 @@ Status BatchNormPlan::run(const BatchNormTensors& t, Workspace workspace, Stream
 }
 
 Status BatchNormPlan::run_gradient(const BatchNormGradientTensors& t, Workspace workspace, Stream stream) const {
-  auto given = BatchNormProblem::of_gradient(problem.function, problem.layout, t, problem.eps);
+  auto given = BatchNormProblem::of_gradient(problem.function, t, problem.options);
   RIDGE_TRY(check_planned(*this, given, t.x.device, workspace));
   if (problem.x.shape[1] == 0) return {};
   const GradientArguments args{*this, t, workspace.data, stream};
@@ -310,31 +350,31 @@ Status BatchNormPlan::run_gradient(const BatchNormGradientTensors& t, Workspace 
 
 static constexpr auto planned = [](const BatchNormProblem& p, const DeviceInfo& d) { return plan_batch_norm(p, d); };
 
-static void plan_and_run(BatchNorm function, const BatchNormTensors& t, float eps, BatchNormLayout layout,
+static void plan_and_run(BatchNorm function, const BatchNormTensors& t, const BatchNormOptions& options,
                          Stream stream) {
-  run_cached(BatchNormProblem::of(function, layout, t, eps), planned, t.x.device, stream,
+  run_cached(BatchNormProblem::of(function, t, options), planned, t.x.device, stream,
              [&](const BatchNormPlan& plan, Workspace workspace) { return plan.run(t, workspace, stream); });
 }
-static void plan_and_run_gradient(BatchNorm function, const BatchNormGradientTensors& t, float eps,
-                                  BatchNormLayout layout, Stream stream) {
-  run_cached(BatchNormProblem::of_gradient(function, layout, t, eps), planned, t.x.device, stream,
+static void plan_and_run_gradient(BatchNorm function, const BatchNormGradientTensors& t,
+                                  const BatchNormOptions& options, Stream stream) {
+  run_cached(BatchNormProblem::of_gradient(function, t, options), planned, t.x.device, stream,
              [&](const BatchNormPlan& plan, Workspace workspace) { return plan.run_gradient(t, workspace, stream); });
 }
 
-void batch_norm(const BatchNormTensors& t, float eps, BatchNormLayout layout, Stream stream) {
-  plan_and_run(BatchNorm::inference, t, eps, layout, stream);
+void batch_norm(const BatchNormTensors& t, const BatchNormOptions& options, Stream stream) {
+  plan_and_run(BatchNorm::inference, t, options, stream);
 }
-void batch_norm_stats(const BatchNormTensors& t, BatchNormLayout layout, Stream stream) {
-  plan_and_run(BatchNorm::stats, t, 0, layout, stream);
+void batch_norm_stats(const BatchNormTensors& t, const BatchNormOptions& options, Stream stream) {
+  plan_and_run(BatchNorm::stats, t, options, stream);
 }
-void batch_norm_train(const BatchNormTensors& t, float eps, BatchNormLayout layout, Stream stream) {
-  plan_and_run(BatchNorm::train, t, eps, layout, stream);
+void batch_norm_train(const BatchNormTensors& t, const BatchNormOptions& options, Stream stream) {
+  plan_and_run(BatchNorm::train, t, options, stream);
 }
-void batch_norm_gradient(const BatchNormGradientTensors& t, float eps, BatchNormLayout layout, Stream stream) {
-  plan_and_run_gradient(BatchNorm::inference, t, eps, layout, stream);
+void batch_norm_gradient(const BatchNormGradientTensors& t, const BatchNormOptions& options, Stream stream) {
+  plan_and_run_gradient(BatchNorm::inference, t, options, stream);
 }
-void batch_norm_train_gradient(const BatchNormGradientTensors& t, float eps, BatchNormLayout layout, Stream stream) {
-  plan_and_run_gradient(BatchNorm::train, t, eps, layout, stream);
+void batch_norm_train_gradient(const BatchNormGradientTensors& t, const BatchNormOptions& options, Stream stream) {
+  plan_and_run_gradient(BatchNorm::train, t, options, stream);
 }
 
 }  // namespace ridge

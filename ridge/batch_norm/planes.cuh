@@ -2,6 +2,7 @@
 #pragma once
 #include <ridge/batch_norm/apply_planes.hpp>
 #include <ridge/core/divider.hpp>
+#include <ridge/tile/packed.cuh>
 
 namespace ridge::batch_norm_detail {
 
@@ -13,7 +14,21 @@ struct PlanesShape {
   bool whole_planes;  // planes are whole vectors
   bool backwards;
   Divider by_plane, by_channels;
+  Activation activation;
 };
+
+// The V elements from `first` on of an array of `count`, as floats; behind its end 0. packed: all of them, where all
+// exist.
+template <class T>
+__device__ __forceinline__ tile::Floats<T> elements_of(const T* from, std::int64_t first, std::int64_t count,
+                                                       const tile::Packed& packed) {
+  constexpr int V = tile::vector_elements<T>;
+  tile::Floats<T> elements = tile::unpack_floats<T>(packed);
+  if (first + V > count)
+#pragma unroll
+    for (int v = 0; v < V; ++v) elements[v] = first + v < count ? float(from[first + v]) : 0;
+  return elements;
+}
 
 [[maybe_unused]] static PlanesShape planes_shape(const BatchNormProblem& p, bool backwards) {
   const bool whole = apply::planes::whole_planes(p);
@@ -25,7 +40,8 @@ struct PlanesShape {
           .whole_planes = whole,
           .backwards = backwards,
           .by_plane = Divider(plane),
-          .by_channels = Divider(p.x.shape[1])};
+          .by_channels = Divider(p.x.shape[1]),
+          .activation = p.options.activation};
 }
 
 }  // namespace ridge::batch_norm_detail

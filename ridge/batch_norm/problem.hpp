@@ -7,6 +7,7 @@
 #include <ridge/roofline/family.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 
@@ -38,15 +39,37 @@ constexpr bool channels_on_vectors(const Layout& t, DType dtype, int alignment) 
 inline double element_bytes(const BatchNormProblem& p) { return static_cast<double>(size_of(p.dtype)); }
 inline double elements_of(const BatchNormProblem& p) { return static_cast<double>(p.x.count()); }
 
+// ---- what follows the norm
+
+constexpr bool is_activated(const BatchNormProblem& p) { return p.options.activation != Activation::none; }
+// Whether y is more than a channel's function of x.
+constexpr bool has_epilogue(const BatchNormProblem& p) { return p.residual || is_activated(p); }
+
+// Whether f(layout, alignment) holds for all that a forward pass reads and writes per element.
+template <class F> constexpr bool holds_for_all(const BatchNormProblem& p, F&& f) {
+  return f(p.x, p.align_x) && f(p.y, p.align_y) && (!p.residual || f(p.of_residual, p.align_residual));
+}
+
+// Instructions of an activation for each element: of 16 bits as tile/quick_activation.cuh counts them, of 32 bits about
+// as many as expf, erfcf and divisions have.
+inline double activation_instructions(const BatchNormProblem& p) {
+  constexpr double narrow[] = {0, 1, 12, 8, 6, 4, 4, 8, 6}, wide[] = {0, 1, 45, 25, 20, 18, 4, 8, 6};
+  static_assert(std::size(narrow) == activation_count && std::size(wide) == activation_count);
+  const auto activation = static_cast<int>(p.options.activation);
+  return size_of(p.dtype) == 2 ? narrow[activation] : wide[activation];
+}
+
 // The least work of the whole call, which may have a row of each table.
 inline Cost cost(const BatchNormProblem& p) {
   const double n = elements_of(p), size = element_bytes(p);
   const double channels = static_cast<double>(p.x.shape[1]);
   const bool stats = p.function != BatchNorm::inference, apply = p.function != BatchNorm::stats;
   Cost c;
-  c.bytes_read = n * size + 4 * channels * ((stats ? 0 : 2) + (p.gamma ? 1 : 0) + (p.beta ? 1 : 0));
+  c.bytes_read =
+      n * size * (p.residual ? 2 : 1) + 4 * channels * ((stats ? 0 : 2) + (p.gamma ? 1 : 0) + (p.beta ? 1 : 0));
   c.bytes_written = (apply ? n * size : 0) + (stats ? 8 * channels : 0);
-  c.on(Unit::fp32) = n * ((stats ? 4 : 0) + (apply ? 3 : 0));
+  c.on(Unit::fp32) =
+      n * ((stats ? 4 : 0) + (apply ? 3 : 0) + (p.residual ? 1 : 0) + (apply ? activation_instructions(p) : 0));
   return c;
 }
 

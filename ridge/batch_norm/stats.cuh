@@ -54,6 +54,8 @@ template <int Warp>
 __global__ void __launch_bounds__(finish_threads)
     stats_finish(const Partial* partial, Results results, std::int64_t slices) {
   __shared__ tile::RowScratch<Moments, finish_threads, Warp> scratch;
+  tile::launch_dependents();
+  tile::grid_dependency_wait();
   partial += blockIdx.x * slices;
   const float base = slices > 0 ? partial->base : 0;
   Moments m{};
@@ -110,8 +112,8 @@ template <int Warp, class T> static Status launch_finish(const StatsCall<T>& cal
                         .block = dim3(finish_threads),
                         .stream = call.stream.handle,
                         .warp = Warp};
-  return simt::launch(at, stats_finish<Warp>, static_cast<const Partial*>(call.partial), call.results,
-                      call.grid.slices);
+  return launch_after(call.grid.slices > 0, call.plan, at, stats_finish<Warp>,
+                      static_cast<const Partial*>(call.partial), call.results, call.grid.slices);
 }
 
 }  // namespace ridge::batch_norm_detail

@@ -14,6 +14,7 @@ namespace ridge::batch_norm_detail {
 template <class Policy, class T>
 __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     stats_channels(const T* x, Partial* partial, Results results, StatsShape s) {
+  tile::launch_dependents();
   constexpr int threads = Policy::config.threads, loads = Policy::config.loads;
   constexpr int V = Policy::config.vectorized ? tile::vector_elements<T> : 1;
   using Loaded = std::conditional_t<Policy::config.vectorized, tile::Packed, T>;

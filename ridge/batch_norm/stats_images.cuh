@@ -14,6 +14,7 @@ namespace ridge::batch_norm_detail {
 template <class Policy, class T, int Warp>
 __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     stats_images(const T* x, Partial* partial, Results results, StatsShape s) {
+  tile::launch_dependents();
   constexpr int threads = Policy::config.threads, loads = Policy::config.loads, V = tile::vector_elements<T>;
   float* means = simt::dynamic_shared<float>();
   float *squares = means + threads * V, *counts = squares + threads * V;

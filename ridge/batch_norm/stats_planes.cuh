@@ -13,6 +13,7 @@ namespace ridge::batch_norm_detail {
 template <class Policy, class T, int Warp>
 __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
     stats_planes(const T* x, Partial* partial, Results results, StatsShape s) {
+  tile::launch_dependents();
   constexpr int threads = Policy::config.threads, loads = Policy::config.loads;
   constexpr int V = Policy::config.vectorized ? tile::vector_elements<T> : 1;
   constexpr unsigned step = threads * loads;

@@ -1,9 +1,11 @@
-// What the kernels of a gradient's sums share: those of dy and of dy (x - mean), over all axes but the channel.
+// What the kernels of a gradient's sums share: those of dz and of dz (x - mean), over all axes but the channel; and how
+// dz follows from dy.
 #pragma once
 #include <ridge/batch_norm/apply.cuh>
 #include <ridge/batch_norm/families.hpp>
 #include <ridge/batch_norm/launch.cuh>
 #include <ridge/core/divider.hpp>
+#include <ridge/tile/activation_slope.cuh>
 #include <ridge/tile/packed.cuh>
 #include <ridge/tile/row_reduce.cuh>
 
@@ -12,30 +14,87 @@
 namespace ridge::batch_norm_detail {
 
 struct Sums {     // no initialisers: there are some in shared memory
-  float dy, dyx;  // of dy, of dy (x - mean)
+  float dz, dzx;  // of dz, of dz (x - mean)
 
   __device__ __forceinline__ void take(float gradient, float distance) {
-    dy += gradient;
-    dyx = fmaf(gradient, distance, dyx);
+    dz += gradient;
+    dzx = fmaf(gradient, distance, dzx);
   }
 };
 static_assert(sizeof(Sums) == sums_bytes);
-__device__ __forceinline__ Sums operator+(const Sums& a, const Sums& b) { return {a.dy + b.dy, a.dyx + b.dyx}; }
+__device__ __forceinline__ Sums operator+(const Sums& a, const Sums& b) { return {a.dz + b.dz, a.dzx + b.dzx}; }
 
-// What becomes of a channel's sums: the second kernel reads them, and they are dgamma and dbeta where these are asked
-// for.
+// What dx's kernel needs of a channel of batch statistics: dx = scale (dz - shift - (x - mean) slope). Made once by the
+// sums' kernels: divisions and roots for every few elements took that kernel longer than its memory.
+struct alignas(folded_bytes) Folded {
+  float scale, mean, shift, slope;
+};
+static_assert(sizeof(Folded) == folded_bytes);
+
+// Turns dy of N elements into dz, by what the activation was given. M: the channels of the elements, N or one.
+template <Dz How, int N, int M>
+__device__ __forceinline__ void to_dz(Activation activation, const Channel (&channels)[M], const float (&x)[N],
+                                      const float (&residual)[N], float (&dy)[N]) {
+  if constexpr (How == Dz::is_dy) return;
+  float z[N];
+#pragma unroll
+  for (int i = 0; i < N; ++i) z[i] = channels[i % M](x[i]) + residual[i];
+  tile::times_slope(How == Dz::by_relu ? Activation::relu : activation, z, dy);
+}
+
+// What a lane of the sums loads of a tensor at a time: 16 bytes, or an element.
+template <bool Vectorized, class T> struct SumsAccess {
+  static constexpr int V = Vectorized ? tile::vector_elements<T> : 1;
+  using Loaded = std::conditional_t<Vectorized, tile::Packed, T>;
+  using Values = simt::vec<float, V>;
+
+  static __device__ __forceinline__ Loaded load(const T* from) {
+    if constexpr (Vectorized) return tile::load_packed(from);
+    else return *from;
+  }
+  static __device__ __forceinline__ void store(T* to, const Values& values) {
+    if constexpr (Vectorized) tile::store_packed(to, tile::pack_floats<T>(values));
+    else *to = T(values[0]);
+  }
+  static __device__ __forceinline__ Values values(const Loaded& loaded) {
+    if constexpr (Vectorized) return tile::unpack_floats<T>(loaded);
+    else return {{float(loaded)}};
+  }
+};
+
+// The tensors of the sums' kernels, each of which is x's shape.
+template <class T> struct SumsTensors {
+  const T *x, *dy;
+  const T* residual;  // null: none
+  T* dz;              // null: not asked for
+
+  // By offsets in elements.
+  __device__ __forceinline__ void advance(std::int64_t of_x, std::int64_t of_dy, std::int64_t of_residual,
+                                          std::int64_t of_dz) {
+    x += of_x;
+    dy += of_dy;
+    if (residual) residual += of_residual;
+    if (dz) dz += of_dz;
+  }
+};
+
+// What becomes of a channel's sums: the second kernel reads what they are folded into, and they are dgamma and dbeta
+// where these are asked for.
 struct SumsOutputs {
-  Sums *totals, *partial;  // [c], [c, slices]
-  float *dgamma, *dbeta;   // null: not asked for
+  Folded* folded;         // [c]
+  Sums* partial;          // [c, slices]
+  float *dgamma, *dbeta;  // null: not asked for
   std::int64_t stride_dgamma, stride_dbeta;
-  Parameter mean, var;
-  float eps;
+  Parameters parameters;
+  float count;  // elements of a channel
 
   // any: whether there are elements; statistics of none are NaN.
   __device__ __forceinline__ void write(std::int64_t channel, const Sums& sums, bool any = true) const {
-    totals[channel] = sums;
-    if (dgamma) dgamma[channel * stride_dgamma] = any ? sums.dyx * rsqrtf(var(channel, 0) + eps) : 0.0f;
-    if (dbeta) dbeta[channel * stride_dbeta] = sums.dy;
+    const float inverse = rsqrtf(parameters.var(channel, 0) + parameters.eps);
+    folded[channel] = {parameters.gamma(channel, 1) * inverse, parameters.mean(channel, 0), sums.dz / count,
+                       sums.dzx / count * inverse * inverse};
+    if (dgamma) dgamma[channel * stride_dgamma] = any ? sums.dzx * inverse : 0.0f;
+    if (dbeta) dbeta[channel * stride_dbeta] = sums.dz;
   }
   // The sums of one of a channel's slices.
   __device__ __forceinline__ void put(std::int64_t channel, unsigned slice, unsigned slices, const Sums& sums) const {
@@ -46,12 +105,14 @@ struct SumsOutputs {
 
 struct SumsShape {
   std::int64_t channels, n, h, w;
-  std::int64_t x[4] = {}, dy[4] = {};  // strides of n, c, h, w
+  std::int64_t x[4] = {}, dy[4] = {}, residual[4] = {}, dz[4] = {};  // strides of n, c, h, w
   unsigned items = 0, slices = 0;
   int columns = 1;
   Divider by_slices = {}, by_plane = {},
           by_row = {};      // by_plane: items of a plane; by_row: of a row, if rows are not merged
   Divider by_columns = {};  // images
+  Activation activation = Activation::none;
+  bool aligned_parameters = false;
 };
 
 inline constexpr int sums_finish_threads = 128;
@@ -61,6 +122,8 @@ inline constexpr int sums_finish_threads = 128;
 template <int Warp>
 __global__ void __launch_bounds__(sums_finish_threads) sums_finish(SumsOutputs out, std::int64_t slices) {
   __shared__ tile::RowScratch<Sums, sums_finish_threads, Warp> scratch;
+  tile::launch_dependents();
+  tile::grid_dependency_wait();
   const Sums* partial = out.partial + blockIdx.x * slices;
   Sums sums{};
   for (std::int64_t i = threadIdx.x; i < slices; i += sums_finish_threads) sums = sums + partial[i];
@@ -74,7 +137,7 @@ __global__ void __launch_bounds__(sums_finish_threads) sums_finish(SumsOutputs o
 template <class T> struct SumsCall {
   const BatchNormPlan& plan;
   StatsGrid grid;
-  const T *x, *dy;
+  SumsTensors<T> tensors;
   SumsOutputs outputs;
   Stream stream;
 };
@@ -97,9 +160,13 @@ template <class T> static SumsShape shape_of(const SumsCall<T>& call, std::int64
               .columns = call.grid.columns,
               .by_slices = Divider(call.grid.slices),
               .by_plane = Divider(spatial(p.x) / in_item),
-              .by_row = Divider(p.x.shape[3])};
+              .by_row = Divider(p.x.shape[3]),
+              .activation = p.options.activation,
+              .aligned_parameters = p.aligned_parameters};
   std::copy_n(p.x.stride.begin(), 4, s.x);
   std::copy_n(p.dy.stride.begin(), 4, s.dy);
+  if (p.residual) std::copy_n(p.of_residual.stride.begin(), 4, s.residual);
+  if (p.dresidual) std::copy_n(p.of_dresidual.stride.begin(), 4, s.dz);
   return s;
 }
 
@@ -109,7 +176,7 @@ template <int Warp, class T> static Status launch_finish(const SumsCall<T>& call
                         .block = dim3(sums_finish_threads),
                         .stream = call.stream.handle,
                         .warp = Warp};
-  return simt::launch(at, sums_finish<Warp>, call.outputs, call.grid.slices);
+  return launch_after(call.grid.slices > 0, call.plan, at, sums_finish<Warp>, call.outputs, call.grid.slices);
 }
 
 }  // namespace ridge::batch_norm_detail

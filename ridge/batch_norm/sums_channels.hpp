@@ -10,8 +10,8 @@ using stats::channels::grid_of;
 inline std::string fits(const StatsVariant& row, const BatchNormProblem& p, const DeviceInfo& device) {
   const StatsConfig& c = row.config;
   if (std::string why = refuse_grids(grid_of(c, p, device), p); !why.empty()) return why;
-  if (c.vectorized &&
-      (!channels_on_vectors(p.x, p.dtype, p.align_x) || !channels_on_vectors(p.dy, p.dtype, p.align_dy)))
+  const auto on_vectors = [&](const Layout& t, int alignment) { return channels_on_vectors(t, p.dtype, alignment); };
+  if (c.vectorized && !holds_for_all_summed(p, on_vectors))
     return "channels are not contiguous, or not whole vectors of 16 bytes on 16-byte addresses";
   return {};
 }
@@ -19,7 +19,7 @@ inline std::string fits(const StatsVariant& row, const BatchNormProblem& p, cons
 inline Footprint footprint(const StatsVariant& row, const BatchNormProblem& p, const DeviceInfo& device) {
   const StatsConfig& c = row.config;
   Footprint launch = footprint_of_sums(c, grid_of(c, p, device), p);
-  launch.registers = c.vectorized ? 80 : 64;
+  launch.registers = c.vectorized ? by_dz(dz_of(p), 72, 120, 128) : 64;
   launch.smem = smem_of_sums(c, p.dtype);
   return launch;
 }
@@ -27,7 +27,8 @@ inline Footprint footprint(const StatsVariant& row, const BatchNormProblem& p, c
 inline roofline::Kernel model(const StatsVariant& row, const BatchNormProblem& p, const DeviceInfo& device) {
   const StatsConfig& c = row.config;
   roofline::Kernel k = kernel_of_sums(c, grid_of(c, p, device), footprint(row, p, device), p);
-  if (!(channels_innermost(p.x) && channels_innermost(p.dy)) && p.x.shape[1] > 1) read_by_sectors(k, p);
+  if (p.x.shape[1] > 1 && !holds_for_all_summed(p, [](const Layout& t, int) { return channels_innermost(t); }))
+    read_by_sectors(k, p);
   return k;
 }
 

@@ -8,15 +8,18 @@ namespace ridge::batch_norm_detail {
 
 // Small planes: a block has V channels, whose planes are one contiguous range of an image, and a thread has the same
 // vector of it in several images. The sums of each position are added in shared memory, by a warp per channel.
-//                                                       x, dy: [n, c, h, w]
-// Preconditions: images_on_vectors() for both; a plane has s.columns <= threads elements; gridDim.x == groups * slices
-// < 2^31. Shared memory: dy [levels][columns * V], dy (x - mean) the same.
-template <class Policy, class T, int Warp>
+//                                                       x, dy, residual, dz: [n, c, h, w]
+// Unless dz is dy it is computed, by residual if it is given, and stored if it is asked for.
+// Preconditions: images_on_vectors() for all; a plane has s.columns <= threads elements; gridDim.x == groups * slices
+// < 2^31. Shared memory: dz [levels][columns * V], dz (x - mean) the same.
+template <class Policy, class T, int Warp, Dz How>
 __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_per_sm)
-    sums_images(const T* x, const T* dy, SumsOutputs out, SumsShape s) {
+    sums_images(SumsTensors<T> t, SumsOutputs out, SumsShape s) {
+  tile::launch_dependents();
+  constexpr bool activated = How != Dz::is_dy;
   constexpr int threads = Policy::config.threads, loads = Policy::config.loads, V = tile::vector_elements<T>;
-  float* of_dy = simt::dynamic_shared<float>();
-  float* of_dyx = of_dy + threads * V;
+  float* of_dz = simt::dynamic_shared<float>();
+  float* of_dzx = of_dz + threads * V;
   unsigned slice = blockIdx.x;
   const std::int64_t channel0 = std::int64_t{s.by_slices.divide(slice)} * V;
   const int plane = s.columns, levels = threads / plane,
@@ -24,42 +27,51 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
   unsigned position = threadIdx.x;
   const int level = static_cast<int>(s.by_columns.divide(position)), element0 = static_cast<int>(position) * V;
   const bool exists = level < levels && element0 < channels * plane;
-  x += channel0 * plane + element0;
-  dy += channel0 * plane + element0;
+  const std::int64_t offset = channel0 * plane + element0;
+  t.advance(offset, offset, offset, offset);
 
   Sums sums[V] = {};
   if (exists) {
-    float mean[V];
+    Channel channel[V];
 #pragma unroll
-    for (int v = 0; v < V; ++v) {  // that of each element's channel
+    for (int v = 0; v < V; ++v) {  // that of each element
       unsigned element = static_cast<unsigned>(element0 + v);
-      mean[v] = out.mean(channel0 + s.by_columns.divide(element), 0);
+      const std::int64_t c = channel0 + s.by_columns.divide(element);
+      channel[v] = activated ? out.parameters(c) : Channel{out.parameters.mean(c, 0), 0, 0};
     }
     const unsigned step = levels * loads;
     for (unsigned first = slice * step + level; first < s.items; first += s.slices * step) {
-      tile::Packed values[loads], gradients[loads];
+      tile::Packed of_x[loads], of_dy[loads], of_residual[loads];
 #pragma unroll
       for (int k = 0; k < loads; ++k) {
         const std::int64_t image = std::int64_t{first} + k * levels;
         if (image < s.items) {
-          values[k] = tile::load_packed(x + image * s.x[0]);
-          gradients[k] = tile::load_packed(dy + image * s.dy[0]);
+          of_x[k] = tile::load_packed(t.x + image * s.x[0]);
+          of_dy[k] = tile::load_packed(t.dy + image * s.dy[0]);
+          of_residual[k] =
+              activated && t.residual ? tile::load_packed(t.residual + image * s.residual[0]) : tile::Packed{};
         }
       }
 #pragma unroll
       for (int k = 0; k < loads; ++k)
         if (first + k * levels < s.items) {
-          const tile::Floats<T> value = tile::unpack_floats<T>(values[k]), g = tile::unpack_floats<T>(gradients[k]);
+          const tile::Floats<T> x = tile::unpack_floats<T>(of_x[k]);
+          tile::Floats<T> dz = tile::unpack_floats<T>(of_dy[k]);
+          if constexpr (activated) {
+            to_dz<How>(s.activation, channel, x.v, tile::unpack_floats<T>(of_residual[k]).v, dz.v);
+            const std::int64_t image = std::int64_t{first} + k * levels;
+            if (t.dz) tile::store_packed(t.dz + image * s.dz[0], tile::pack_floats<T>(dz));
+          }
 #pragma unroll
-          for (int v = 0; v < V; ++v) sums[v].take(g[v], value[v] - mean[v]);
+          for (int v = 0; v < V; ++v) sums[v].take(dz[v], x[v] - channel[v].mean);
         }
     }
   }
   if (level < levels) {
 #pragma unroll
     for (int v = 0; v < V; ++v) {
-      of_dy[(level * plane + static_cast<int>(position)) * V + v] = sums[v].dy;
-      of_dyx[(level * plane + static_cast<int>(position)) * V + v] = sums[v].dyx;
+      of_dz[(level * plane + static_cast<int>(position)) * V + v] = sums[v].dz;
+      of_dzx[(level * plane + static_cast<int>(position)) * V + v] = sums[v].dzx;
     }
   }
   __syncthreads();
@@ -70,7 +82,7 @@ __global__ void __launch_bounds__(Policy::config.threads, Policy::config.blocks_
     for (int l = 0; l < levels; ++l)
       for (int i = warp.rank(); i < plane; i += Warp) {
         const int at = (l * V + channel) * plane + i;
-        all = all + Sums{of_dy[at], of_dyx[at]};
+        all = all + Sums{of_dz[at], of_dzx[at]};
       }
     all = warp.reduce(all, [](Sums a, Sums b) { return a + b; });
     if (warp.rank() == 0) out.put(channel0 + channel, slice, s.slices, all);
@@ -82,7 +94,14 @@ namespace sums::images {
 template <class Policy, class T, int Warp> static Status launch(const SumsCall<T>& call) {
   SumsShape s = shape_of(call);
   s.by_columns = Divider(call.grid.columns);
-  return simt::launch(launch_config(call, Warp), sums_images<Policy, T, Warp>, call.x, call.dy, call.outputs, s);
+  const auto launch = [&](auto kernel) {
+    return simt::launch(launch_config(call, Warp), kernel, call.tensors, call.outputs, s);
+  };
+  switch (dz_of(call.plan.problem)) {
+    case Dz::is_dy: return launch(sums_images<Policy, T, Warp, Dz::is_dy>);
+    case Dz::by_relu: return launch(sums_images<Policy, T, Warp, Dz::by_relu>);
+    default: return launch(sums_images<Policy, T, Warp, Dz::by_any>);
+  }
 }
 
 }  // namespace sums::images

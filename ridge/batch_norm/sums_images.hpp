@@ -13,7 +13,8 @@ inline std::string fits(const StatsVariant& row, const BatchNormProblem& p, cons
   if (std::string why = refuse_grids(grid_of(c, p, device), p); !why.empty()) return why;
   if (spatial(p.x) > c.threads) return "a plane has more than " + std::to_string(c.threads) + " elements";
   using stats::images::images_on_vectors;
-  if (!images_on_vectors(p.x, p.dtype, p.align_x) || !images_on_vectors(p.dy, p.dtype, p.align_dy))
+  if (!holds_for_all_summed(p,
+                            [&](const Layout& t, int alignment) { return images_on_vectors(t, p.dtype, alignment); }))
     return "images are not contiguous, or not whole vectors of 16 bytes on 16-byte addresses";
   return {};
 }
@@ -21,7 +22,7 @@ inline std::string fits(const StatsVariant& row, const BatchNormProblem& p, cons
 inline Footprint footprint(const StatsVariant& row, const BatchNormProblem& p, const DeviceInfo& device) {
   const StatsConfig& c = row.config;
   Footprint launch = footprint_of_sums(c, grid_of(c, p, device), p);
-  launch.registers = 80;
+  launch.registers = by_dz(dz_of(p), 72, 120, 128);
   launch.smem = smem_of_sums(c, p.dtype);
   return launch;
 }

@@ -11,7 +11,8 @@ inline std::string fits(const StatsVariant& row, const BatchNormProblem& p, cons
   const StatsConfig& c = row.config;
   if (std::string why = refuse_grids(grid_of(c, p, device), p); !why.empty()) return why;
   using stats::planes::planes_on_vectors;
-  if (c.vectorized && (!planes_on_vectors(p.x, p.dtype, p.align_x) || !planes_on_vectors(p.dy, p.dtype, p.align_dy)))
+  const auto on_vectors = [&](const Layout& t, int alignment) { return planes_on_vectors(t, p.dtype, alignment); };
+  if (c.vectorized && !holds_for_all_summed(p, on_vectors))
     return "planes are not contiguous, or not whole vectors of 16 bytes on 16-byte addresses";
   return {};
 }
@@ -26,7 +27,8 @@ inline Footprint footprint(const StatsVariant& row, const BatchNormProblem& p, c
 inline roofline::Kernel model(const StatsVariant& row, const BatchNormProblem& p, const DeviceInfo& device) {
   const StatsConfig& c = row.config;
   roofline::Kernel k = kernel_of_sums(c, grid_of(c, p, device), footprint(row, p, device), p);
-  if ((p.x.stride[3] != 1 || p.dy.stride[3] != 1) && spatial(p.x) > 1) read_by_sectors(k, p);
+  if (spatial(p.x) > 1 && !holds_for_all_summed(p, [](const Layout& t, int) { return t.stride[3] == 1; }))
+    read_by_sectors(k, p);
   return k;
 }
 

@@ -42,7 +42,7 @@ TEST(BatchNormPlan, EpsIsFinite) {
   for (const BatchNorm function : {BatchNorm::inference, BatchNorm::stats, BatchNorm::train})
     for (const float eps : {NAN, INFINITY, -INFINITY}) {
       auto p = BatchNormProblem::contiguous(function, f32, nchw, 2, 8, 16);
-      p.eps = eps;
+      p.options.eps = eps;
       EXPECT_NE(chosen(p).find("eps is "), std::string::npos) << chosen(p);
     }
 }
@@ -50,12 +50,13 @@ TEST(BatchNormPlan, EpsIsFinite) {
 TEST(BatchNormPlan, StatisticsOfSizesAreOfContiguousTensors) {
   std::vector<float> x(2 * 8 * 16), mean(8), var(8);
   const TensorView of_x = view(x.data(), {2, 8, 16}), of_mean = view(mean.data(), {8}), of_var = view(var.data(), {8});
-  const auto given = BatchNormProblem::of(BatchNorm::stats, nchw, {.x = of_x, .mean = of_mean, .var = of_var}, 1e-5f);
+  const auto given =
+      BatchNormProblem::of(BatchNorm::stats, BatchNormTensors{.x = of_x, .mean = of_mean, .var = of_var}, {});
   ASSERT_TRUE(given.ok()) << given.error().message();
   const auto p = BatchNormProblem::contiguous(BatchNorm::stats, f32, nchw, 2, 8, 16);
   EXPECT_EQ(p, *given);
   EXPECT_EQ(p.gamma, false);
-  EXPECT_EQ(p.eps, 0);
+  EXPECT_EQ(p.options.eps, 0);
 }
 
 TEST(BatchNormPlan, PlanesAndChannelsHaveRowsOfTheirOwn) {
@@ -107,14 +108,15 @@ TEST(BatchNormPlan, ARefusalSaysWhy) {
                      .mean = view(c.data(), {3}),
                      .var = view(c.data(), {2}),
                      .gamma = {},
-                     .beta = {}};
-  auto p = BatchNormProblem::of(BatchNorm::inference, nchw, t, 0);
+                     .beta = {},
+                     .residual = {}};
+  auto p = BatchNormProblem::of(BatchNorm::inference, t, {});
   EXPECT_EQ(p.error().message(), "batch_norm: var.shape is 2; it must be 3");
   t.var = view(c.data(), {3});
-  p = BatchNormProblem::of(BatchNorm::stats, nchw, t, 0);
+  p = BatchNormProblem::of(BatchNorm::stats, t, {});
   EXPECT_EQ(p.error().message(), "batch_norm_stats: mean is overlapping var; it must be apart from it");
   t.y = view(x.data() + 1, {2, 3, 4});
-  p = BatchNormProblem::of(BatchNorm::inference, nchw, t, 0);
+  p = BatchNormProblem::of(BatchNorm::inference, t, {});
   EXPECT_EQ(p.error().message(), "batch_norm: y is overlapping x; it must be apart from it, or the same elements");
   auto huge = BatchNormProblem::contiguous(BatchNorm::stats, f32, nchw, 1, 2, std::int64_t{1} << 31);
   EXPECT_EQ(chosen(huge),
@@ -129,24 +131,82 @@ TEST(BatchNorm, AGradientOfEachKind) {
                              .mean = view(mean.data(), {1}),
                              .var = view(var.data(), {1}),
                              .gamma = view(gamma.data(), {1}),
+                             .beta = {},
+                             .residual = {},
                              .dx = view(dx.data(), {1, 1, 2}),
                              .dgamma = view(dgamma.data(), {1}),
-                             .dbeta = view(dbeta.data(), {1})};
-  batch_norm_gradient(t, 3);
+                             .dbeta = view(dbeta.data(), {1}),
+                             .dresidual = {}};
+  batch_norm_gradient(t, {.eps = 3});
   EXPECT_EQ(dbeta[0], 14);
   EXPECT_NEAR(dgamma[0], (4 * -1 + 10 * 1) * 0.5, 1e-5);
   EXPECT_NEAR(dx[0], 4, 1e-5);
   EXPECT_NEAR(dx[1], 10, 1e-5);
-  batch_norm_train_gradient(t, 3);  // dy - 7 - (x - 2) 3 / 4
+  batch_norm_train_gradient(t, {.eps = 3});  // dy - 7 - (x - 2) 3 / 4
   EXPECT_EQ(dbeta[0], 14);
   EXPECT_NEAR(dx[0], 4 - 7 + 0.75, 1e-5);
   EXPECT_NEAR(dx[1], 10 - 7 - 0.75, 1e-5);
   t.dx = t.dy;
-  EXPECT_THROW(batch_norm_train_gradient(t, 3), Error);
+  EXPECT_THROW(batch_norm_train_gradient(t, {.eps = 3}), Error);
   t.dx = view(dx.data(), {1, 1, 2});
   t.dgamma = t.dbeta = {};
-  EXPECT_NO_THROW(batch_norm_train_gradient(t, 3));
-  EXPECT_FALSE(BatchNormProblem::of_gradient(BatchNorm::stats, nchw, t, 0).ok());
+  EXPECT_NO_THROW(batch_norm_train_gradient(t, {.eps = 3}));
+  EXPECT_FALSE(BatchNormProblem::of_gradient(BatchNorm::stats, t, {}).ok());
+}
+
+TEST(BatchNorm, AnActivationAndAResidualFollowTheNorm) {
+  // Of x = 1 3 the mean is 2, the variance 1; with eps 0 and gamma 2 the norm is -2 2, and z is -2 1.
+  std::vector<float> x{1, 3}, added{0, -1}, y(2), mean(1), var(1), gamma{2};
+  const TensorView of_added = view(added.data(), {1, 1, 2});
+  const BatchNormOptions relu{.eps = 0, .activation = Activation::relu};
+  batch_norm_train({.x = view(x.data(), {1, 1, 2}),
+                    .y = view(y.data(), {1, 1, 2}),
+                    .mean = view(mean.data(), {1}),
+                    .var = view(var.data(), {1}),
+                    .gamma = view(gamma.data(), {1}),
+                    .beta = {},
+                    .residual = of_added},
+                   relu);
+  EXPECT_EQ(y, (std::vector<float>{0, 1}));
+  std::vector<float> dy{4, 10}, dx(2), dgamma(1), dbeta(1), dresidual(2);
+  BatchNormGradientTensors t{.dy = view(dy.data(), {1, 1, 2}),
+                             .x = view(x.data(), {1, 1, 2}),
+                             .mean = view(mean.data(), {1}),
+                             .var = view(var.data(), {1}),
+                             .gamma = view(gamma.data(), {1}),
+                             .beta = {},
+                             .residual = of_added,
+                             .dx = view(dx.data(), {1, 1, 2}),
+                             .dgamma = view(dgamma.data(), {1}),
+                             .dbeta = view(dbeta.data(), {1}),
+                             .dresidual = view(dresidual.data(), {1, 1, 2})};
+  batch_norm_gradient(t, relu);
+  EXPECT_EQ(dresidual, (std::vector<float>{0, 10}));
+  EXPECT_EQ(dbeta[0], 10);
+  EXPECT_EQ(dgamma[0], 10);
+  EXPECT_EQ(dx, (std::vector<float>{0, 20}));
+  t.dresidual = {};  // then dz is computed again in each pass
+  batch_norm_gradient(t, relu);
+  EXPECT_EQ(dx, (std::vector<float>{0, 20}));
+  t.residual = {};  // z is -2 2
+  batch_norm_train_gradient(t, relu);
+  EXPECT_EQ(dx[0], 2 * (0 - 5 + 5));
+  EXPECT_EQ(BatchNormProblem::of_gradient(BatchNorm::train,
+                                          {.dy = t.dy,
+                                           .x = t.x,
+                                           .mean = t.mean,
+                                           .var = t.var,
+                                           .gamma = {},
+                                           .beta = t.mean,
+                                           .residual = {},
+                                           .dx = t.dx,
+                                           .dgamma = {},
+                                           .dbeta = {},
+                                           .dresidual = {}},
+                                          {})
+                .error()
+                .message(),
+            "batch_norm_train: beta is given without an activation; it must be left out: dz is dy then");
 }
 
 TEST(BatchNorm, ByNameAGradientGivesWhatItIsAskedFor) {
@@ -160,6 +220,8 @@ TEST(BatchNorm, ByNameAGradientGivesWhatItIsAskedFor) {
   };
   EXPECT_EQ(names(input_names(op, {{"backward", "1"}}, 5)), "dy x mean var gamma ");
   EXPECT_EQ(names(input_names(op, {{"backward", "1"}}, 4)), "dy x mean var ");
+  EXPECT_EQ(names(input_names(op, {{"backward", "1"}}, 7)), "dy x mean var gamma beta residual ");
+  EXPECT_EQ(names(output_names(op, {{"backward", "1"}, {"outputs", "dx,dresidual"}})), "dx dresidual ");
   EXPECT_EQ(names(output_names(op, {{"backward", "1"}})), "dx dgamma dbeta ");
   EXPECT_EQ(names(output_names(op, {{"backward", "1"}, {"outputs", "dx,dbeta"}})), "dx dbeta ");
   EXPECT_EQ(names(output_names(op, {})), "y mean var ");
@@ -173,8 +235,9 @@ TEST(BatchNorm, OneLineEach) {
                      .mean = view(mean.data(), {2}),
                      .var = view(var.data(), {2}),
                      .gamma = view(gamma.data(), {2}),
-                     .beta = {}};
-  batch_norm_train(t, 0.75f);
+                     .beta = {},
+                     .residual = {}};
+  batch_norm_train(t, {.eps = 0.75f});
   EXPECT_EQ(mean[0], 2.5f);
   EXPECT_EQ(var[0], 1.25f);
   EXPECT_EQ(var[1], 0);
@@ -182,7 +245,7 @@ TEST(BatchNorm, OneLineEach) {
   EXPECT_EQ(y[5], 0);
   std::vector<float> again(8);
   t.y = view(again.data(), {1, 2, 4});
-  batch_norm(t, 0.75f);
+  batch_norm(t, {.eps = 0.75f});
   EXPECT_EQ(again, y);
 }
 
@@ -211,7 +274,8 @@ TEST(BatchNorm, FiveAxesAndSpaceInTwoParts) {  // [n, c, d, h, w] with a gap bet
                      .mean = view(mean.data(), {3}),
                      .var = view(var.data(), {3}),
                      .gamma = {},
-                     .beta = {}};
+                     .beta = {},
+                     .residual = {}};
   t.x.layout.stride = {30, 10, 5, 5, 1};  // of each channel's 10 values: 0 1 5 6
   batch_norm_stats(t);
   for (int c = 0; c < 3; ++c) {

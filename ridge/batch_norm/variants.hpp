@@ -88,9 +88,9 @@ inline constexpr StatsVariant sums_variants[] = {
     {"naive", "a thread per channel; any strides", {.threads = 128}, Role::lesson},
     {"planes_scalar", "blocks per channel, four elements of x and dy of a thread at a time", {.algorithm = Stats::planes}, Role::fallback},
     {"planes", "16-byte accesses", {.algorithm = Stats::planes, .vectorized = true, .loads = 2}},
-    {"images", "small planes: those of 4 or 8 channels are read as one stretch", {.algorithm = Stats::images, .vectorized = true, .loads = 2, .blocks_per_sm = 3}},
+    {"images", "small planes: those of 4 or 8 channels are read as one stretch", {.algorithm = Stats::images, .vectorized = true, .loads = 3, .blocks_per_sm = 2}},
     {"channels_scalar", "channels innermost: a lane per channel", {.algorithm = Stats::channels}, Role::fallback},
-    {"channels", "16-byte accesses: 4 or 8 channels per lane", {.algorithm = Stats::channels, .vectorized = true, .loads = 2, .blocks_per_sm = 3}},
+    {"channels", "16-byte accesses: 4 or 8 channels per lane", {.algorithm = Stats::channels, .vectorized = true, .loads = 3, .blocks_per_sm = 2}},
 };
 inline constexpr ApplyVariant gradient_variants[] = {
     {"naive", "a thread per element; any strides", {}, Role::fallback},

@@ -134,26 +134,10 @@ struct WantedTensor {
   }
 };
 
-// An activation of z, as conv/cases.hpp derives its errors: an error grows by its slope, and it errs itself by 8
-// operations of one unit around an exponential of its argument. gelu of 16 bits may come from a polynomial, whose error
-// tile/quick_activation.cuh gives.
+// An activation of z, which errs by `error`.
 inline Wanted activated(DType dtype, Activation activation, double z, double error) {
-  if (activation == Activation::none) return within(dtype, z, error);
-  const auto value = static_cast<double>(check::activation_oracle(name(activation), z));
-  if (activation == Activation::relu || !std::isfinite(z)) return within(dtype, value, error);
-  const double a = std::fabs(z);
-  const double amplified = activation == Activation::gelu        ? a * a
-                           : activation == Activation::gelu_tanh ? 6.4 * a * (1 + 0.045 * a * a)
-                                                                 : a;
-  error = static_cast<double>(check::activation_slope(name(activation))) * error +
-          (8 + std::min(amplified, 1000.0)) * 4 * u * std::fabs(value) + 8 * 0x1p-149 +
-          static_cast<double>(check::lost_below_normal(name(activation), z, least_normal));
-  if (activation == Activation::gelu && dtype != f32)
-    error += std::fabs(value - std::max(z, 0.0)) * (dtype == f16 ? 0x1p-16
-                                                    : a < 3      ? 0x1p-14
-                                                    : a < 6      ? 0x1.4p-13
-                                                                 : 0x1.6p-12);
-  return within(dtype, value, error);
+  const std::string_view f = name(activation);
+  return within(dtype, static_cast<double>(check::activation_oracle(f, z)), check::activated_error(dtype, f, z, error));
 }
 
 // ---- oracles
@@ -212,7 +196,7 @@ struct ElementOracle {
     const double z = n * gamma + beta,
                  z_error = std::fabs(gamma) * n_error + 4 * u * (std::fabs(n * gamma) + std::fabs(beta)) + least_normal;
     // The slope changes by less than the argument, but for relu's; it errs by 32 roundings of 1.
-    const double slope = static_cast<double>(slope_oracle(activation, z));
+    const double slope = static_cast<double>(check::slope_oracle(activation, z));
     const double slope_error = activation == Activation::none   ? 0
                                : activation == Activation::relu ? (std::fabs(z) <= z_error ? 1 : 0)
                                                                 : z_error + 32 * u;

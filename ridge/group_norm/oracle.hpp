@@ -1,9 +1,6 @@
-// A group's statistics and activations' slopes, by definition and in double; it shares nothing with the kernels.
+// A group's statistics, by definition and in double; it shares nothing with the kernels.
 #pragma once
-#include <ridge/core/activation.hpp>
-
 #include <cmath>
-#include <numbers>
 #include <vector>
 
 namespace ridge::group_norm_detail {
@@ -33,27 +30,5 @@ struct GroupOracle {
   double mean() const { return first + from_first; }
   double distance(double x) const { return x - first - from_first; }
 };
-
-inline long double slope_oracle(Activation f, long double x) {
-  using std::numbers::pi_v, std::numbers::sqrt2_v;
-  const auto logistic = [](long double y) { return 1 / (1 + std::exp(-y)); };
-  const auto of_logistic = [&](long double y) { return logistic(y) * logistic(-y); };
-  switch (f) {
-    case Activation::relu: return std::isnan(x) ? x : x > 0 ? 1 : 0;
-    case Activation::sigmoid: return of_logistic(x);
-    case Activation::silu: return logistic(x) + x * of_logistic(x);
-    case Activation::gelu:
-      return std::erfc(-x / sqrt2_v<long double>) / 2 + x * std::exp(-x * x / 2) / std::sqrt(2 * pi_v<long double>);
-    case Activation::gelu_tanh: {
-      const long double twice = 2 * std::sqrt(2 / pi_v<long double>), u = twice * (x + 0.044715L * x * x * x);
-      return logistic(u) + x * of_logistic(u) * twice * (1 + 3 * 0.044715L * x * x);
-    }
-    case Activation::relu6: return std::isnan(x) ? x : x > 0 && x < 6 ? 1 : 0;
-    case Activation::hardswish: return x <= -3 ? 0 : x > 3 ? 1 : x / 3 + 0.5L;
-    case Activation::hardsigmoid: return std::isnan(x) ? x : x > -3 && x < 3 ? 1 / 6.0L : 0;
-    case Activation::none: break;
-  }
-  return 1;
-}
 
 }  // namespace ridge::group_norm_detail
