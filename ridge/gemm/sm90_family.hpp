@@ -42,6 +42,8 @@ inline constexpr double memory_bytes_per_clock = 30;  // of a multiprocessor fro
 inline constexpr double not_hidden = 0.2;             // share of its work, while it waits for memory
 inline constexpr double single_stores = 64;           // instructions per element of D in unaligned rows
 inline constexpr double anywhere_stores = 45;         // the same by words (AnywhereStore); H200, 4096 x 30522 x 768
+// The same where one warpgroup has a tile alone: its stores wait for each other. H200, 16 x 30522 x 768.
+inline constexpr double anywhere_stores_alone = 220;
 inline constexpr double promoted = 1.15;  // factor of a step whose sums leave the tensor cores with nothing to overlap
 
 // Clocks of a multiprocessor's copy engine per line of an operand.

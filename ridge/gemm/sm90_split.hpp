@@ -170,7 +170,7 @@ inline constexpr double next_tile_clocks = 1;       // of the block follows. Mea
 inline constexpr double cluster_clocks = 300;       // a cluster's blocks start, and wait for each other at the end
 // Of code that is executed for the first time, beyond what other families' tiles take: of the sums' way to D, and of an
 // epilogue with more than the sums, for which the consumers wait after their products. us; H200.
-inline constexpr double cold_sums_us = 1.2, cold_epilogue_us = 2.3, cold_columns_us = 0.05;
+inline constexpr double cold_sums_us = 1.2, cold_epilogue_us = 2.3, cold_columns_us = 0.05, cold_addends_us = 2;
 
 inline Clocks clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo& device, const Arrangement& way) {
   const int rows = wide_rows(c, p, device.sms, way.split, way.swap_ab);
@@ -221,7 +221,7 @@ inline Clocks clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo&
                         (way.split > 1 ? cluster_clocks : 0);
   const double between_tiles = stay ? (waves - 1) * elements * next_tile_clocks : 0;
   const double work = waves * resident * steps * clocks.step.clocks + between_tiles,
-               waits = skinny > 1 ? not_hidden : not_hidden / resident,
+               waits = skinny > 1 ? not_hidden : not_hidden / (stay ? std::max(1.0, waves / 2) : resident),
                loaded = std::max(work, from_memory + waits * std::min(work, from_memory));
   clocks.tiles = waves * resident;
   clocks.mean_tiles = tiles * way.split / device.sms;
@@ -230,7 +230,9 @@ inline Clocks clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo&
   const bool early = c.bn <= 64 && skinny == 1 && !reads.needed();
   clocks.start = (early ? ends - 1 : ends) * tile_start_clocks;
   const bool plain = addends(p) == 0 && p.scalars.activation == Activation::none && !p.gate;
-  const double cold = (plain ? cold_sums_us : cold_epilogue_us + cold_columns_us * c.bn) * device.clock_ghz * 1e3;
+  const double cold_us = (plain ? cold_sums_us : cold_epilogue_us + cold_columns_us * c.bn) +
+                         (addends(p) > 0 && !p.gate ? cold_addends_us : 0);
+  const double cold = cold_us * device.clock_ghz * 1e3;
   clocks.finish = ends * finish + between_tiles + cold;
   clocks.memory = loaded - work;
   clocks.total = loaded + clocks.start + ends * finish + cold;

@@ -228,13 +228,17 @@ inline constexpr double l2_bytes_of_one = 82, l2_bytes_of_one_wave = 10500;
 inline constexpr double tail_clocks = 3000;    // at most, until a last wave has issued all its loads; on an H100
 inline constexpr double memory_share = 0.95;   // share of memory's rate of large tiles with few rows; on an H100
 inline constexpr double one_warpgroup = 1.13;  // factor of a step where a block has one tile, one warpgroup is idle
-// Share of memory's time that is added where a tile's first rows are all outside of A: TMA is slow to fill them with
-// zeros; of tiles of 64 rows that no cluster shares less so, and not beside more than 64 columns. H200.
-inline constexpr double outside_rows = 0.5, outside_rows_of_64 = 0.15;
+// Share of memory's time that is added where a tile's rows are all outside of A: TMA is slow to fill them with zeros;
+// of tiles of 64 rows that no cluster shares less so where blocks have further tiles, and not beside more than 64
+// columns. H200.
+inline constexpr double outside_rows = 0.5, outside_rows_of_64 = 0.15, outside_rows_of_one_wave = 0.4;
 inline constexpr double bias_along_rows = 800;  // instructions per element, which is then finished one by one; H200
 inline constexpr double single_addends = 35;    // per element of C or of a residual that TMA cannot load
 inline constexpr double brought_addends = 3;    // the same where TMA loads it
 inline constexpr double late_addends = 20;      // the same after an activation, with its waits; H100
+// Clocks until C or a residual arrives that threads load, for 32 columns of a warpgroup's tile; with a gate, whose
+// pairs wait one by one, for 16 of D's. H200: 1 x 3744 x 2496, and 960 x 1024 x 1024 with a gate.
+inline constexpr double late_parts = 3000, late_pairs = 11000;
 // Share of memory's rate for addends that sums begin with, with nothing to overlap; measured on an H100.
 inline constexpr double addend_share = 0.9;
 // Share of an activation during which overlapping products stand still; and where sums take all registers. H100.
@@ -294,7 +298,9 @@ inline Clocks clocks_of_tiles(const Variant& row, const GemmProblem& p, const De
                                                     last_steps   ? late_addends
                                                     : by_columns ? brought_addends
                                                                  : single_addends,
-                                                    is_stored_anywhere(c, p) ? anywhere_stores : single_stores) +
+                                                    !is_stored_anywhere(c, p) ? single_stores
+                                                    : consumers(c) == 1       ? anywhere_stores_alone
+                                                                              : anywhere_stores) +
                               (p.bias == GemmBias::along_m ? bias_along_rows : 0);
   // The last steps use the bandwidth that operands leave.
   const double brought = addend ? stored * static_cast<double>(size_of(addend->dtype)) : 0;
@@ -302,7 +308,10 @@ inline Clocks clocks_of_tiles(const Variant& row, const GemmProblem& p, const De
   const double waits = last_steps ? std::max(0.0, (steps * loaded + brought) / l2_bytes_per_clock - steps * step)
                                   : brought / (memory_bytes * addend_share);
   const double store = columns(c) / 64 % 2 == 0 ? 1 : odd_copies;
-  const double finish = stored / (64 * 256) * store_clocks * store + stored * instructions / (4 * 32) + waits;
+  // C and a residual that TMA does not load arrive late in each part of 32 columns, and with a gate in each pair.
+  const double loads = by_columns ? 0 : (p.c ? 1 : 0) + (p.residual_layout ? 1 : 0), parts_of_tile = columns(c) / 32.0;
+  const double late = loads * parts_of_tile * (c.gated ? late_pairs : late_parts);
+  const double finish = stored / (64 * 256) * store_clocks * store + stored * instructions / (4 * 32) + waits + late;
   // Of one block.
   const double most = c.stream_k ? tiles / static_cast<double>(gemm_kernels::stream_k_blocks(
                                                static_cast<std::int64_t>(tiles), steps_of(c, p), device.sms))
@@ -357,12 +366,12 @@ inline Clocks clocks_of_tiles(const Variant& row, const GemmProblem& p, const De
 }
 
 // Bytes per clock that `sms` multiprocessors get from memory; tail: in a last wave, where each gets less the more of
-// them load. Measured on an H100 with 16 to 132.
+// them load. Measured on an H100 with 16 to 132; on an H200 64 x 28672 x 4096 takes 65 us.
 inline double memory_rate(double sms, bool tail, const DeviceInfo& device) {
-  constexpr double many = 0.53, least = 16.5;  // a share of the device's; bytes that one gets
-  const double crowding = tail ? sms / (many * device.sms) : 0;
-  const double of_one = std::max(least, memory_bytes_per_clock / (1 + crowding * crowding));
-  return std::min(sms * of_one, device.memory_gbs * memory_share / device.clock_ghz);
+  constexpr double many = 0.53, least = 1.5;  // a share of the device's; of one's share of memory's rate, that it gets
+  const double crowding = tail ? sms / (many * device.sms) : 0, all = device.memory_gbs / device.clock_ghz;
+  const double of_one = std::max(least * all / device.sms, memory_bytes_per_clock / (1 + crowding * crowding));
+  return std::min(sms * of_one, all * memory_share);
 }
 
 inline Clocks clocks_of(const Variant& row, const GemmProblem& p, const DeviceInfo& device) {
@@ -375,8 +384,10 @@ inline Clocks clocks_of(const Variant& row, const GemmProblem& p, const DeviceIn
   // With a gate, most of what a tile loads are columns of B and G, and a last wave takes no longer. Rows outside of A
   // cost tiles of 64 rows little, and only below 32; and those of 128 more, up to all of them. H200, 1 to 128 rows.
   const bool gated = row.config.gated, small = row.config.bm <= 64;
-  const double tile_rows = !gated ? box_rows : small ? 32 : 128;
+  const bool one_wave = !shared && !tail;
+  const double tile_rows = gated ? (small ? 32 : 128) : one_wave ? row.config.bm : box_rows;
   const double most_outside = gated                              ? outside_rows * (small ? 0.4 : 0.6)
+                              : one_wave                         ? outside_rows_of_one_wave
                               : !small || row.config.cluster > 1 ? outside_rows
                               : columns(row.config) > 64         ? 0
                                                                  : outside_rows_of_64;
@@ -387,9 +398,11 @@ inline Clocks clocks_of(const Variant& row, const GemmProblem& p, const DeviceIn
                        (last > 0 ? last * of_tile / memory_rate(last, tail && !gated, device) : 0)) +
       (tail ? std::min(tail_clocks, of_tile / memory_bytes_per_clock) : 0);
   Clocks clocks = clocks_of_tiles(row, p, device);
-  const double work = clocks.total;
+  const double work = clocks.total, waves = shared ? 1 : std::ceil(tiles / device.sms);
   const double start = start_clocks + (row.config.cluster > 1 ? cluster_start_clocks : 0);
-  clocks.total = std::max(work, start + from_memory + not_hidden * std::min(work, from_memory));
+  // A persistent block loads its next tile while it ends one.
+  const double waits = not_hidden / (row.config.persistent ? std::max(1.0, waves / 2) : 1);
+  clocks.total = std::max(work, start + from_memory + waits * std::min(work, from_memory));
   clocks.memory = clocks.total - work;
   return clocks;
 }
