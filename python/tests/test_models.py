@@ -16,8 +16,8 @@ from ridge.bench.models.ops import Flex, Ridge, Torch  # noqa: E402
 from ridge.bench.models.table import text_of  # noqa: E402
 
 NEEDED = (
-    "attention conv2d conv3d conv_transpose2d dwconv embedding gemm group_norm grouped_gemm layer_norm linear max_pool2d "
-    "mean mul nms rms_norm rope silu softmax upsample"
+    "attention batch_norm_train conv2d conv3d conv_transpose2d dwconv embedding gemm group_norm grouped_gemm layer_norm "
+    "linear max_pool2d mean mul nms rms_norm rope silu softmax upsample"
 ).split()
 if not set(NEEDED) <= set(ridge.torch.OPERATORS):
     pytest.skip("this build does not have all operators that models are made of", allow_module_level=True)

@@ -198,14 +198,22 @@ def _normed(x, mean, var, gamma, beta, eps, layout):
     return y if beta is None else y + beta
 
 
-def _batch_norm(x, mean, var, gamma=None, beta=None, *, eps=1e-5, layout="nchw"):
-    return _normed(x, mean, var, gamma, beta, eps, layout)
+def _activated(y, activation):
+    if activation == "gelu_tanh":
+        return torch.nn.functional.gelu(y, approximate="tanh")
+    return getattr(torch.nn.functional, activation)(y) if activation else y
 
 
-def _batch_norm_train(x, gamma=None, beta=None, *, eps=1e-5, layout="nchw"):
+def _batch_norm(x, mean, var, gamma=None, beta=None, residual=None, *, eps=1e-5, layout="nchw", activation=""):
+    y = _normed(x, mean, var, gamma, beta, eps, layout)
+    return _activated(y if residual is None else y + residual, activation)
+
+
+def _batch_norm_train(x, gamma=None, beta=None, residual=None, *, eps=1e-5, layout="nchw", activation=""):
     axes = [axis for axis in range(x.dim()) if axis != (x.dim() - 1 if layout == "nhwc" else 1)]
     mean, var = x.mean(axes), x.var(axes, correction=0)
-    return _normed(x, mean, var, gamma, beta, eps, layout), mean, var
+    y = _batch_norm(x, mean, var, gamma, beta, residual, eps=eps, layout=layout, activation=activation)
+    return y, mean, var
 
 
 def _dwconv(k, w, *, eps=0.0):
@@ -267,10 +275,7 @@ def _group_norm(x, gamma=None, beta=None, *, groups, eps=1e-5, activation="", la
     x = x.movedim(-1, 1) if layout == "nhwc" else x
     gamma = x.new_ones(x.shape[1]) if gamma is None else gamma  # without, PyTorch's gradient fails
     y = torch.nn.functional.group_norm(x, groups, gamma, beta, eps)
-    if activation == "gelu_tanh":
-        y = torch.nn.functional.gelu(y, approximate="tanh")
-    elif activation:
-        y = getattr(torch.nn.functional, activation)(y)
+    y = _activated(y, activation)
     return y.movedim(1, -1) if layout == "nhwc" else y
 
 

@@ -38,11 +38,21 @@ SAMPLES = {
             {"x": (2, 5, 3), "mean": (3,), "var": torch.tensor([1.0, 2.0, 0.5]), "gamma": (3,), "beta": (3,)},
             {"layout": "nhwc", "eps": 0.1},
         ),
+        (
+            {"x": (2, 3, 4), "mean": (3,), "var": torch.tensor([1.0, 2.0, 0.5]), "beta": (3,), "residual": (2, 3, 4)},
+            {"activation": "silu"},
+        ),
     ],
     "batch_norm_stats": [({"x": (2, 3, 4, 5)}, {})],
     "batch_norm_train": [
         ({"x": (2, 3, 4, 5)}, {}),
         ({"x": (2, 4, 5, 3), "gamma": (3,), "beta": (3,)}, {"layout": "nhwc", "eps": 0.1}),
+        ({"x": (2, 3, 4, 5), "residual": (2, 3, 4, 5)}, {}),
+        (
+            {"x": (2, 4, 5, 3), "gamma": (3,), "beta": (3,), "residual": (2, 4, 5, 3)},
+            {"layout": "nhwc", "activation": "gelu"},
+        ),
+        ({"x": (2, 3, 4, 5), "gamma": (3,), "beta": (3,)}, {"activation": "hardswish"}),
     ],
     "batch_norm_backward": [
         ({"dy": (2, 3, 4, 5), "x": (2, 3, 4, 5), "mean": (3,), "var": torch.tensor([1.0, 2.0, 0.5])}, {}),
@@ -61,7 +71,18 @@ SAMPLES = {
                 "gamma": (3,),
             },
             {"outputs": "dx,dbeta"},
-        )
+        ),
+        (
+            {
+                "dy": (2, 4, 5, 3),
+                "x": (2, 4, 5, 3),
+                "mean": (3,),
+                "var": torch.tensor([1.0, 2.0, 0.5]),
+                "beta": (3,),
+                "residual": (2, 4, 5, 3),
+            },
+            {"layout": "nhwc", "activation": "silu", "outputs": "dx,dbeta,dresidual"},
+        ),
     ],
     "dwconv": [({"k": (2, 3, 9), "w": (3, 9)}, {}), ({"k": (2, 3, 9), "w": (3, 4)}, {"eps": 0.1})],
     "conv2d": [

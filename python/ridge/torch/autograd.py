@@ -25,7 +25,8 @@ class Call:
 
 
 def formula(*operators, keep):
-    """Registers a backward for operators, which keeps these inputs and outputs of the forward call."""
+    """Registers a backward for operators, which keeps these inputs and outputs of the forward call; or those that
+    keep(options) names."""
 
     def register(backward):
         for operator in operators:
@@ -237,28 +238,43 @@ def _(call, dy):
 # ---- batch norm -----------------------------------------------------------------------------------------------------
 
 
-def _batch_norm(call, dy, mean, var, wanted):
-    """The gradients by name, "dgamma" and "dbeta" where they are wanted."""
+def _of_batch_norm(*names):
+    """What is kept: these; with an activation also what it is computed again from."""
+
+    def keep(options):
+        return names if options.get("activation", "none") == "none" else (*names, "beta", "residual")
+
+    return keep
+
+
+def _batch_norm(call, dy, wanted):
+    """The gradients by name, "dgamma" and "dbeta" where they are wanted, and the residual's."""
+    options = {k: v for k, v in call.options.items() if k in ("eps", "layout", "activation")}
+    activated = options.get("activation", "none") != "none"
     outputs = ["dx", *(name for name in ("dgamma", "dbeta") if name in wanted)]
-    options = {k: v for k, v in call.options.items() if k in ("eps", "layout")}
-    found = _ridge(call.op + "_backward")(dy, call.x, mean, var, call.gamma, outputs=",".join(outputs), **options)
-    return dict(zip(outputs, found))
+    if activated and call.needs["residual"]:
+        outputs.append("dresidual")
+    again = (call.beta, call.residual) if activated else ()
+    found = _ridge(call.op + "_backward")(
+        dy, call.x, call.mean, call.var, call.gamma, *again, outputs=",".join(outputs), **options
+    )
+    return {"dresidual": dy} | dict(zip(outputs, found))
 
 
 def _of_parameters(call, found):
-    """gamma's and beta's, which are float32 as Ridge sums them; beta's type PyTorch knows."""
-    gradients = {"beta": found.get("dbeta")}
+    """gamma's and beta's, which are float32 as Ridge sums them, and the residual's; beta's type PyTorch knows."""
+    gradients = {"beta": found.get("dbeta"), "residual": found["dresidual"]}
     if call.gamma is not None and "dgamma" in found:
         gradients["gamma"] = found["dgamma"].to(call.gamma.dtype)
     return gradients
 
 
-@formula("batch_norm", keep=("x", "mean", "var", "gamma"))
+@formula("batch_norm", keep=_of_batch_norm("x", "mean", "var", "gamma"))
 def _(call, dy):
     """Given statistics have gradients as gamma and beta do, from the same sums."""
     needs = call.needs
     wanted = ["dgamma"] * (needs["gamma"] or needs["var"]) + ["dbeta"] * (needs["beta"] or needs["mean"])
-    found = _batch_norm(call, dy, call.mean, call.var, wanted)
+    found = _batch_norm(call, dy, wanted)
     gradients = {"x": found["dx"]} | _of_parameters(call, found)
     inverse = (call.var.float() + call.options.get("eps", 1e-5)).rsqrt()
     scale = inverse if call.gamma is None else inverse * call.gamma.float()
@@ -269,13 +285,13 @@ def _(call, dy):
     return gradients
 
 
-@formula("batch_norm_train", keep=("x", "gamma", "mean", "var"))
+@formula("batch_norm_train", keep=_of_batch_norm("x", "gamma", "mean", "var"))
 def _(call, dy, dmean, dvar):
     """Of y by Ridge; what comes back through the statistics themselves is added."""
     gradients = {}
     if dy is not None:
         wanted = [f"d{name}" for name in ("gamma", "beta") if call.needs[name]]
-        found = _batch_norm(call, dy, call.mean, call.var, wanted)
+        found = _batch_norm(call, dy, wanted)
         gradients = {"x": found["dx"]} | _of_parameters(call, found)
     if dmean is None and dvar is None:
         return gradients

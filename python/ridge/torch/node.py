@@ -73,6 +73,7 @@ def _refuse_tangents(name, tensors):
 
 def _node(op, names, returns_list, overload):
     keep, formula = FORMULAS.get(op.name, ((), None))
+    kept_names = keep if callable(keep) else lambda options: keep
 
     def forward(ctx, keyset, options, *tensors):
         # Here gradients are off, for those of this level are the node's. A further transform below records its own.
@@ -83,7 +84,7 @@ def _node(op, names, returns_list, overload):
         ctx.set_materialize_grads(False)  # zeros for an output that nothing came from need not be read
         ctx.options = given_options(options)
         ctx.shapes = {name: tensor.shape for name, tensor in zip(names, tensors) if tensor is not None}
-        ctx.save_for_backward(*(known.get(name) for name in keep))
+        ctx.save_for_backward(*(known.get(name) for name in kept_names(ctx.options)))
         return outputs if returns_list or len(op.outputs) > 1 else output
 
     def backward(ctx, *gradients):
@@ -93,7 +94,7 @@ def _node(op, names, returns_list, overload):
         if all(gradient is None for gradient in gradients):
             return (None,) * len(ctx.needs_input_grad)
         needs = dict.fromkeys(names, False) | dict(zip(names, needed))
-        kept = dict(zip(keep, ctx.saved_tensors))
+        kept = dict(zip(kept_names(ctx.options), ctx.saved_tensors))
         found = formula(Call(op.name, kept, ctx.shapes, ctx.options, needs), *gradients)
         return None, None, *(found.get(name) if needs[name] else None for name in names[: len(needed)])
 

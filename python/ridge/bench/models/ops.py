@@ -16,6 +16,7 @@ from ridge.bench.peers.table import ACTIVATIONS
 from ridge.torch.gated import gated
 
 _NMS_ROUNDS = 8
+_MOMENTUM, _EPS = 0.1, 1e-5  # batch norms'
 
 
 class Torch:
@@ -167,6 +168,16 @@ class Torch:
         y = ACTIVATIONS[activation](y) if activation else y
         return y if added is None else y + added
 
+    def batch_norm(self, x, gamma, beta, mean, var, activation=None, residual=None):
+        """act(the norm of images by their own statistics + residual). Those move mean and var, the running ones, by a
+        tenth, after keep_statistics() at the latest."""
+        y = F.batch_norm(x.permute(0, 3, 1, 2), mean, var, gamma, beta, True, _MOMENTUM, _EPS).permute(0, 2, 3, 1)
+        y = y if residual is None else y + residual
+        return ACTIVATIONS[activation](y) if activation else y
+
+    def keep_statistics(self):
+        """Behind the last batch_norm() of a step."""
+
     def causal_conv3d(self, x, w, bias, pad, residual=None):
         """The convolution + bias + residual of a video, whose frames see those before them alone. w [filters, frames,
         rows, columns, channels]; pad: of rows and columns on each side."""
@@ -270,6 +281,9 @@ class Ridge(Torch):
     """Ridge's operators, with what they fuse. Where Ridge has none, the method is Torch's: softcap of logits and the
     cross entropy, and the elementwise rest of modulation. Gradients are on where a model is trained, and only there."""
 
+    def __init__(self):
+        self._statistics = []  # ((running mean, running var), [mean, var], n / (n - 1)) of each batch norm of a step
+
     def linear(self, x, w, bias=None, activation=None, residual=None):
         return ridge.torch.linear(x, w, bias, residual, activation=activation)
 
@@ -359,8 +373,25 @@ class Ridge(Torch):
             pad=pad,
             groups=groups,
             layout="nhwc",
-            epilogue="+".join(part for part in ("bias", before, activation, after) if part),
+            epilogue="+".join(part for part in ("bias" * (bias is not None), before, activation, after) if part) or None,
         )
+
+    def batch_norm(self, x, gamma, beta, mean, var, activation=None, residual=None):
+        y, *found = ridge.torch.batch_norm_train(
+            x, gamma, beta, residual, eps=_EPS, layout="nhwc", activation=activation
+        )
+        count = x[..., 0].numel()
+        self._statistics.append(((mean, var), [t.detach() for t in found], count / (count - 1)))
+        return y
+
+    def keep_statistics(self):
+        """Of all layers at once: each has few numbers."""
+        moved = [running for pair, _, _ in self._statistics for running in pair]
+        found = [t for _, pair, _ in self._statistics for t in pair]
+        factors = [factor for _, _, of_var in self._statistics for factor in (1.0, of_var)]  # the running var is unbiased
+        self._statistics.clear()
+        with torch.no_grad():
+            torch._foreach_lerp_(moved, torch._foreach_mul(found, factors), _MOMENTUM)
 
     def causal_conv3d(self, x, w, bias, pad, residual=None):
         pads = (w.shape[1] - 1, pad, pad, 0, pad, pad)

@@ -1,6 +1,8 @@
-"""ResNet-50: convolutions of images whose channels are neighbours, batch norms folded into weights and biases.
+"""ResNet-50: convolutions of images whose channels are neighbours, each with a batch norm: folded into its weights and
+bias where the network is run, and by the batch's own statistics where it is trained.
 
 Cases    images=B
+         train=B      loss and all gradients, of B images
 """
 
 import dataclasses
@@ -8,7 +10,7 @@ import dataclasses
 import torch
 from torch import nn
 
-from ridge.bench.models.table import add, affine, filters
+from ridge.bench.models.table import add, affine, filters, normal
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,57 +19,93 @@ class Config:
     stem: int = 64
     blocks: tuple = (3, 4, 6, 3)  # of each stage, which has half the pixels of the one before, and twice its channels
     classes: int = 1000
+    folded: bool = True  # batch norms
+
+
+class Folded(nn.Module):
+    """A convolution with its batch norm in weight and bias."""
+
+    def __init__(self, count, size, channels, factor=1.0):
+        super().__init__()
+        self.of = filters(count, size, size, channels, factor)
+
+    def forward(self, ops, x, **how):
+        return ops.conv2d(x, *self.of(), **how)
+
+
+class Normed(nn.Module):
+    """A convolution and its batch norm, whose parameters and statistics are float32 as under autocast."""
+
+    def __init__(self, count, size, channels, factor=1.0):
+        super().__init__()
+        self.weight = normal(count, size, size, channels, scale=(size * size * channels) ** -0.5)
+        self.gamma, self.beta = (normal(count, scale=0.1, mean=m, dtype=torch.float32) for m in (factor, 0.0))
+        self.register_buffer("mean", torch.zeros(count, dtype=torch.float32))
+        self.register_buffer("var", torch.ones(count, dtype=torch.float32))
+
+    def forward(self, ops, x, stride=1, pad=0, activation=None, residual=None):
+        y = ops.conv2d(x, self.weight, None, stride, pad)
+        return ops.batch_norm(y, self.gamma, self.beta, self.mean, self.var, activation, residual)
 
 
 class Bottleneck(nn.Module):
-    def __init__(self, channels, narrow, stride):
+    def __init__(self, layer, channels, narrow, stride):
         super().__init__()
         self.stride = stride
-        self.reduce = filters(narrow, 1, 1, channels)
-        self.middle = filters(narrow, 3, 3, narrow, factor=2**0.5)  # relu halves
-        self.widen = filters(4 * narrow, 1, 1, narrow, factor=0.5)  # so that the sum over all blocks stays small
-        self.shortcut = filters(4 * narrow, 1, 1, channels) if channels != 4 * narrow else None
+        self.reduce = layer(narrow, 1, channels)
+        self.middle = layer(narrow, 3, narrow, 2**0.5)  # relu halves
+        self.widen = layer(4 * narrow, 1, narrow, 0.5)  # so that the sum over all blocks stays small
+        self.shortcut = layer(4 * narrow, 1, channels) if channels != 4 * narrow else None
 
     def forward(self, ops, x):
-        y = ops.conv2d(x, *self.reduce(), activation="relu")
-        y = ops.conv2d(y, *self.middle(), stride=self.stride, pad=1, activation="relu")
+        y = self.reduce(ops, x, activation="relu")
+        y = self.middle(ops, y, stride=self.stride, pad=1, activation="relu")
         if self.shortcut is not None:
-            x = ops.conv2d(x, *self.shortcut(), stride=self.stride)
-        return ops.conv2d(y, *self.widen(), activation="relu", residual=x)
+            x = self.shortcut(ops, x, stride=self.stride)
+        return self.widen(ops, y, activation="relu", residual=x)
 
 
 class Resnet(nn.Module):
     def __init__(self, config, layers):
         super().__init__()
         self.c = c = config
-        self.stem = filters(c.stem, 7, 7, 3)
+        layer = Folded if c.folded else Normed
+        self.stem = layer(c.stem, 7, 3)
         self.blocks, channels = nn.ModuleList(), c.stem
         for stage, blocks in enumerate(c.blocks):
             narrow = c.stem << stage
             for block in range(blocks):
-                self.blocks.append(Bottleneck(channels, narrow, 2 if stage > 0 and block == 0 else 1))
+                self.blocks.append(Bottleneck(layer, channels, narrow, 2 if stage > 0 and block == 0 else 1))
                 channels = 4 * narrow
         self.head = affine(c.classes, channels)
 
     def inputs(self, case):
-        return (torch.randn(case["images"], self.c.image, self.c.image, 3),)
+        count = case["images" if self.c.folded else "train"]
+        images = torch.randn(count, self.c.image, self.c.image, 3)
+        return (images,) if self.c.folded else (images, torch.randint(self.c.classes, (count,)))
 
-    def forward(self, ops, images):
-        """images [batch, rows, columns, 3] to [batch, classes]."""
-        x = ops.conv2d(images, *self.stem(), stride=2, pad=3, activation="relu")
+    def forward(self, ops, images, targets=None):
+        """images [batch, rows, columns, 3] to [batch, classes]; or to the loss, with targets [batch]."""
+        x = self.stem(ops, images, stride=2, pad=3, activation="relu")
         x = ops.max_pool2d(x, 3, stride=2, pad=1)
         for block in self.blocks:
             x = block(ops, x)
-        return ops.linear(ops.mean_of_pixels(x), *self.head())
+        logits = ops.linear(ops.mean_of_pixels(x), *self.head())
+        if targets is None:
+            return logits
+        ops.keep_statistics()
+        return ops.cross_entropy(logits, targets)
 
 
+_TINY = Config(image=32, stem=8, blocks=(1, 2), classes=10)
+add("resnet-50", Resnet, Config(), ("images=64", "images=8", "images=1"), _TINY, ("images=2",), glued=False, layers=None)
 add(
-    "resnet-50",
+    "resnet-50-training",
     Resnet,
-    Config(),
-    ("images=64", "images=8", "images=1"),
-    Config(image=32, stem=8, blocks=(1, 2), classes=10),
-    ("images=2",),
+    Config(folded=False),
+    ("train=64",),
+    dataclasses.replace(_TINY, folded=False),
+    ("train=3",),
     glued=False,
     layers=None,
 )

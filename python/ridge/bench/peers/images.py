@@ -194,29 +194,44 @@ add(
 
 
 def _batch_norm_gradient_inputs(case, make):
-    """dy, x, mean, var and gamma: of batch_norm_train x's own statistics."""
+    """dy, x, mean, var and gamma, beta with an activation, and the residual: of batch_norm_train x's own statistics."""
     [x], [dy] = _image(case, make), _image(case, make)
-    gamma, mean, var = (make(case["c"], dtype=torch.float32) for _ in range(3))
+    gamma, beta, mean, var = (make(case["c"], dtype=torch.float32) for _ in range(4))
     if case.op == "batch_norm_train":
         axes = (0, 1, 2) if case.option("layout") == "nhwc" else (0, 2, 3)
         var, mean = torch.var_mean(x.float(), axes, correction=0)
-    return [dy, x, mean, var if case.op == "batch_norm_train" else var.abs() + 0.5, gamma]
+    var = var if case.op == "batch_norm_train" else var.abs() + 0.5
+    return [dy, x, mean, var, gamma, *([beta] if case.option("activation") else []), *_added(case, make)]
+
+
+def _added(case, make):
+    return _image(case, make) if case.get("added") else []
+
+
+def _after_batch_norm(case, y, residual=()):
+    """y [n, c, h, w] with the residual, where there is one, which is as the case's layout has it; and the activation."""
+    for r in residual:
+        y = y + (r.permute(0, 3, 1, 2) if case.option("layout") == "nhwc" else r)
+    return ACTIVATIONS.get(case.option("activation", "none"), lambda z: z)(y)
 
 
 def _batch_norm_gradient(case):
-    """PyTorch's, of x, gamma and beta."""
+    """PyTorch's, of x, gamma, beta and the residual."""
     eps, train = float(case.option("eps", 1e-5)), case.op == "batch_norm_train"
+    count = 4 if case.get("added") else 3
 
-    def of_planes(x, gamma, beta, mean, var):
+    def of_planes(x, gamma, beta, *more):
+        residual, (mean, var) = more[: count - 3], more[count - 3 :]
         statistics = (None, None) if train else (mean, var)
-        return F.batch_norm(x, *statistics, gamma, beta, training=train, eps=eps)
+        return _after_batch_norm(case, F.batch_norm(x, *statistics, gamma, beta, training=train, eps=eps), residual)
 
-    forward, beta = _channels_first(case, of_planes), {}
+    forward, zeros = _channels_first(case, of_planes), {}
 
-    def arrange(dy, x, mean, var, gamma):
-        if x.device not in beta:
-            beta[x.device] = torch.zeros_like(gamma)
-        return [dy], [x, gamma, beta[x.device]], [mean, var]
+    def arrange(dy, x, mean, var, gamma, *more):
+        if x.device not in zeros:
+            zeros[x.device] = torch.zeros_like(gamma)
+        beta, *residual = more if case.option("activation") else (zeros[x.device], *more)
+        return [dy], [x, gamma, beta, *residual], [mean, var]
 
     return Gradient(forward, arrange)
 
@@ -227,7 +242,7 @@ def _batch_norm_inputs(case, make):
     parameters = [make(case["c"], dtype=torch.float32) for _ in range(4 if case.op == "batch_norm" else 2)]
     if case.op == "batch_norm":
         parameters[1].abs_()  # a variance
-    return _image(case, make) + ([] if case.op == "batch_norm_stats" else parameters)
+    return _image(case, make) + ([] if case.op == "batch_norm_stats" else parameters) + _added(case, make)
 
 
 def _batch_norm(case):
@@ -235,12 +250,12 @@ def _batch_norm(case):
         return _batch_norm_gradient(case)
     eps = float(case.option("eps", 1e-5))
 
-    def given(x, mean, var, gamma, beta):
-        return F.batch_norm(x, mean, var, gamma, beta, eps=eps)
+    def given(x, mean, var, gamma, beta, *residual):
+        return _after_batch_norm(case, F.batch_norm(x, mean, var, gamma, beta, eps=eps), residual)
 
-    def train(x, gamma, beta):
+    def train(x, gamma, beta, *residual):
         y, mean, inverse = torch.native_batch_norm(x, gamma, beta, None, None, True, 0.0, eps)
-        return y, mean, inverse**-2 - eps
+        return _after_batch_norm(case, y, residual), mean, inverse**-2 - eps
 
     return _channels_first(case, given if case.op == "batch_norm" else train)
 
@@ -256,6 +271,13 @@ def _batch_norm_stats(case):
 
 
 _PLANES = "n=32,c=64,h=112,w=112 n=32,c=64,h=112,w=112:layout=nhwc n=32,c=2048,h=7,w=7"
+_OF_RESNET = ["n=64,c=64,h=112,w=112", "n=64,c=256,h=56,w=56", "n=64,c=1024,h=14,w=14"]
+_EPILOGUES = [
+    ":layout=nhwc:activation=relu",
+    ",added=1:layout=nhwc:activation=relu",
+    ":layout=nhwc:activation=relu:backward",
+    ",added=1:layout=nhwc:activation=relu:backward:outputs=dx,dgamma,dbeta,dresidual",
+]
 add(
     "batch_norm batch_norm_train",
     inputs=_batch_norm_inputs,
@@ -265,7 +287,9 @@ add(
     comparable=lambda case, outputs, inputs: [
         x / math.sqrt(inputs[0].numel() / case["c"]) if is_backward(case) and x.dim() == 1 else x for x in outputs
     ],
-    cases=typed("f32 bf16", _PLANES) + typed("f32", " ".join(f"{size}:backward" for size in _PLANES.split())),
+    cases=typed("f32 bf16", _PLANES)
+    + typed("f32", " ".join(f"{size}:backward" for size in _PLANES.split()))
+    + typed("bf16", " ".join(size + how for size in _OF_RESNET for how in _EPILOGUES)),
 )
 add("batch_norm_stats", inputs=_batch_norm_inputs, peer=_batch_norm_stats, cases=typed("f32 bf16", _PLANES))
 

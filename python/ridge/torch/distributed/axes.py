@@ -206,6 +206,8 @@ _TRANSPOSED = Row(_convolved("x:nc. w:co. bias:o residual:no. -> y:no."), has_pa
 _EACH_IMAGE = Row(_images("x:nc. -> y:nc."))
 _EACH_IMAGE_BACKWARD = Row(_images("dy:nc. x:nc. y:nc. -> dx:nc."))
 _ATTENTION = Row(_attention)
+_OF_CHANNELS = "mean:c var:c gamma:c beta:c"  # batch norm's, and its gradients
+_GRADIENTS = "dx:nc. dgamma:c dbeta:c dresidual:nc."
 
 ROWS = {
     **dict.fromkeys(("relu", "sigmoid", "tanh", "exp", "gelu", "gelu_tanh", "silu"), _EACH),
@@ -231,11 +233,13 @@ ROWS = {
     ),
     "group_norm": Row(_images("x:nC. gamma:C beta:C -> y:nC.")),
     "group_norm_backward": Row(_images("dy:nC. x:nC. gamma:C beta:C -> dx:nC. dgamma:C dbeta:C")),
-    "batch_norm": Row(_images("x:nc. mean:c var:c gamma:c beta:c -> y:nc.")),
-    "batch_norm_backward": Row(_images("dy:nc. x:nc. mean:c var:c gamma:c -> dx:nc. dgamma:c dbeta:c")),
+    "batch_norm": Row(_images("x:nc. mean:c var:c gamma:c beta:c residual:nc. -> y:nc.")),
+    "batch_norm_backward": Row(_images("dy:nc. x:nc. " + _OF_CHANNELS + " residual:nc. -> " + _GRADIENTS)),
     "batch_norm_stats": Row(_images("x:Nc. -> mean:c var:c")),
-    "batch_norm_train": Row(_images("x:Nc. gamma:c beta:c -> y:Nc. mean:c var:c")),
-    "batch_norm_train_backward": Row(_images("dy:Nc. x:Nc. mean:c var:c gamma:c -> dx:Nc. dgamma:c dbeta:c")),
+    "batch_norm_train": Row(_images("x:Nc. gamma:c beta:c residual:Nc. -> y:Nc. mean:c var:c")),
+    "batch_norm_train_backward": Row(
+        _images("dy:Nc. x:Nc. " + _OF_CHANNELS + " residual:Nc. -> " + _GRADIENTS.replace("n", "N"))
+    ),
     **dict.fromkeys(("conv1d", "conv2d", "conv3d"), _CONVOLUTION),
     **dict.fromkeys(("conv1d_backward", "conv2d_backward", "conv3d_backward"), _CONVOLUTION_BACKWARD),
     **dict.fromkeys(("conv_transpose1d", "conv_transpose2d"), _TRANSPOSED),

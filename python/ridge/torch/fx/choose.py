@@ -26,6 +26,24 @@ def _example(x, hides=False):
     return made.expand(shape)
 
 
+class _WithGradients:
+    """A function and its backward pass, of the inputs whose gradients a graph in training asks for."""
+
+    def __init__(self, function, inputs, wanted):
+        self._function = function
+        self._inputs = [x.detach().requires_grad_() if w else x for x, w in zip(inputs, wanted)]
+        self._leaves = [x for x, w in zip(self._inputs, wanted) if w]
+        self._gradients = None
+
+    @torch.enable_grad()
+    def __call__(self):
+        found = self._function(*self._inputs)
+        outputs = [y for y in (found if isinstance(found, (tuple, list)) else (found,)) if y.requires_grad]
+        if self._gradients is None:
+            self._gradients = [torch.randn_like(y) for y in outputs]
+        return torch.autograd.grad(outputs, self._leaves, self._gradients)
+
+
 def _key(match, values, *more):
     shapes = tuple(
         (tuple(map(hint, v.shape)), tuple(map(hint, v.stride())), v.dtype, v.device)
@@ -49,10 +67,11 @@ class Stopwatch:
         self._copies_us = {}  # of a device
 
     def times(self, match, values, norm=()):
-        """Microseconds of Ridge and of PyTorch. `values` and `norm` are those of the match: fake tensors, or what else
-        the functions take."""
+        """Microseconds of Ridge and of PyTorch, in training with the backward pass. `values` and `norm` are those of the
+        match: fake tensors, or what else the functions take."""
         values, norm = ([local(v) for v in of] for of in (values, norm))  # each rank computes its own part
-        key = _key(match, (*values, *norm), self._together)
+        wanted = tuple(torch.is_grad_enabled() and isinstance(v, torch.Tensor) and v.requires_grad for v in values)
+        key = _key(match, (*values, *norm), self._together, wanted)
         if key not in _known:
             with real_tensors():
                 inputs = [_example(v, given in match.hides) for v, given in zip(values, match.inputs)]
@@ -68,6 +87,8 @@ class Stopwatch:
                     ours = functools.partial(match.ridge, x, *fold.batch_norm(*filter_and_bias, *norm), *rest)
                 elif norm:
                     ours = lambda: match.ridge(x, *fold.batch_norm(*filter_and_bias, *norm), *rest)  # noqa: E731
+                if any(wanted):
+                    ours, theirs = (_WithGradients(f, inputs, wanted) for f in (match.ridge, match.torch))
                 once = {"ours": self._clock(device).prepare(ours), "theirs": self._clock(device).prepare(theirs)}
                 timings = in_turns(once, _ROUNDS, _WARM)
             _known[key] = timings["ours"].us + folding_us, timings["theirs"].us

@@ -326,9 +326,27 @@ def is_disturbed(nodes):
         if node is nodes[-1]:
             return False
         inside = inside or node is nodes[0]
-        if inside and node not in nodes and (writes(node) or changes_mode(node) or "autocast" in _text(node)):
+        if not inside or node in nodes:
+            continue
+        if changes_mode(node) or "autocast" in _text(node) or (writes(node) and not _writes_apart(node, nodes)):
             return True
     return False
+
+
+def _writes_apart(node, nodes):
+    """Whether a node writes to tensors alone that others neither read nor make: a batch norm to its running statistics, a
+    method to what it is called on."""
+    if name(node) == "batch_norm" or _text(node) == "batch_norm_train_":
+        written = [one for one in node.args[1:3] if isinstance(one, torch.fx.Node)]
+        if len(written) < 2:
+            return False
+    elif node.op == "call_method":
+        written = [node.args[0]]
+    else:
+        return False
+    memory = set().union(*map(memory_of, nodes))
+    tensors = [value(one) for one in written]
+    return all(t is not None and t.untyped_storage()._cdata not in memory for t in tensors)
 
 
 def _has_tensors(node):

@@ -172,8 +172,8 @@ def _how(node, given, last):
 
 def convolution(node, training):
     """act(the convolution of x with w + bias + residual), a batch norm folded into w and bias; then without what
-    follows."""
-    if name(node) not in CONVOLUTIONS or training:
+    follows. In training the convolution alone: what follows it is kept for its own gradient."""
+    if name(node) not in CONVOLUTIONS:
         return
     given = arguments(node)
     x, w, bias = given["input"], given["weight"], given.get("bias")
@@ -194,6 +194,9 @@ def convolution(node, training):
         return [Match(what, tuple(nodes), inputs, way, torchs, norm=norm or (), any_layout=True) for way in ways]
 
     found = [matches(None, None)]
+    if training:
+        yield from found[0]
+        return
     after = only_user(node)
     # A transposed one's filters have their channels of y along another axis than the norm is folded along.
     norm = None if transposed else _batch_norm(after, node)
@@ -214,6 +217,63 @@ def convolution(node, training):
         found.append(matches(residual, activation))
     for ways_of_one in reversed(found):
         yield from ways_of_one
+
+
+def batch_norm_train_(x, mean, var, gamma, beta, residual, momentum, eps, activation, last):
+    """act(the norm of x by its own statistics + residual); the running ones, mean and var, follow those."""
+    y, of_mean, of_var = torch.ops.ridge.batch_norm_train(
+        *(to_last(x, last), gamma, beta, to_last(residual, last)),
+        eps=eps,
+        activation=activation,
+        layout="nhwc" if last else "nchw",
+    )
+    count = x.numel() // x.shape[1]
+    with torch.no_grad():
+        mean.lerp_(of_mean.to(mean.dtype), momentum)
+        var.lerp_((of_var * (count / (count - 1))).to(var.dtype), momentum)
+    return y.movedim(-1, 1) if last else y
+
+
+def _torch_batch_norm(x, mean, var, gamma, beta, residual, momentum, eps, activation, last):
+    """Without what follows, which Inductor makes in the norm's last kernel."""
+    return F.batch_norm(x, mean, var, gamma, beta, True, momentum, eps)
+
+
+def batch_norm_in_training(node, training):
+    """act(batch_norm of images by their own statistics + residual); then without what follows."""
+    if name(node) != "batch_norm":
+        return
+    given = arguments(node)
+    if given.get("training", False) is not True:
+        return
+    x, *parameters = (given.get(key) for key in ("input", "running_mean", "running_var", "weight", "bias"))
+    check(x, node)
+    momentum, eps = given.get("momentum", 0.1), given.get("eps", 1e-5)
+    check_number(eps, "eps")
+    if None in parameters[:2] or not isinstance(momentum, float):
+        raise Unfit("it keeps no running statistics by a fixed share")
+    if any(p is not None and value(p).dtype not in (torch.float32, value(x).dtype) for p in parameters):
+        raise Unfit("its parameters are of another type")
+    if value(x).dim() < 3 or value(x).numel() <= value(x).shape[1]:
+        raise Unfit("it has no pixels")
+    last = has_channels_last(x, node)
+    nodes, found = [node], [(None, None, 1)]
+    after = only_user(node)
+    residual = residual_of(after, node)
+    if residual is not None and _lies(residual, last):
+        nodes.append(after)
+        found.append((residual, None, len(nodes)))
+        after = only_user(after)
+    else:
+        residual = None
+    activation = activation_of(after)
+    if activation:
+        nodes.append(after)
+        found.append((residual, activation, len(nodes)))
+    for residual, activation, count in reversed(found):
+        what = "+".join(part for part in ("batch_norm", "residual" if residual is not None else "", activation) if part)
+        inputs = (x, *parameters, residual, momentum, eps, activation, last)
+        yield Match(what, tuple(nodes[:count]), inputs, batch_norm_train_, _torch_batch_norm, any_layout=True)
 
 
 def _group_norm(x, groups, gamma, beta, eps, activation, last):
@@ -237,7 +297,7 @@ def _torch_group_norm(x, groups, gamma, beta, eps, activation, last):
 
 def group_norm(node, training):
     """group_norm of images or volumes and the activation after it."""
-    if name(node) != "group_norm" or training:
+    if name(node) != "group_norm":
         return
     given = arguments(node)
     x, gamma, beta = given["input"], given.get("weight"), given.get("bias")

@@ -380,8 +380,6 @@ def softmax(node, training):
 # What comes first takes a node that two could have. In training the sum goes to the norm, whose backward adds up what
 # comes back through it; else to the product, which saves the norm reading it.
 _ATTENTION = (attention.attention, written.written_attention, layers.attention_layer)
-INFERENCE = (
-    *(gate, packed_gate, linear, norm, written_norm, *_ATTENTION, layers.encoder_layer, softmax),
-    *(images.convolution, images.group_norm, pooling.pooling),
-)
-TRAINING = (norm, written_norm, linear, *_ATTENTION, softmax)
+_IMAGES = (images.convolution, images.batch_norm_in_training, images.group_norm, pooling.pooling)
+INFERENCE = (gate, packed_gate, linear, norm, written_norm, *_ATTENTION, layers.encoder_layer, softmax, *_IMAGES)
+TRAINING = (norm, written_norm, linear, *_ATTENTION, softmax, *_IMAGES)

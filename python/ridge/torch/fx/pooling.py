@@ -47,7 +47,7 @@ def _torch_adaptive(x, size, last):
 def pooling(node, training):
     """max_pool2d, avg_pool2d and adaptive_avg_pool2d of images."""
     op = name(node)
-    if op not in ("max_pool2d", "avg_pool2d", "adaptive_avg_pool2d") or training or value(node) is None:
+    if op not in ("max_pool2d", "avg_pool2d", "adaptive_avg_pool2d") or value(node) is None:
         return
     given = arguments(node)
     x = given["input"]
