@@ -33,7 +33,20 @@ _MORE = {
     "conv3d": [({"x": (3, 4, 3, 4, 5), "w": (5, 4, 2, 2, 3), "bias": (5,)}, {"epilogue": "bias"})],
     "conv1d_backward": [({"dy": (2, 7, 4), "x": (2, 9, 3), "w": (4, 3, 3)}, {"layout": "nwc"})],
     "conv_transpose1d": [({"x": (2, 5, 4), "w": (4, 3, 2)}, {"layout": "nwc"})],
-    "batch_norm_backward": [({"dy": (3, 4, 5), "x": (3, 4, 5), "mean": (4,), "var": torch.rand(4) + 1}, {})],
+    "batch_norm_backward": [
+        ({"dy": (3, 4, 5), "x": (3, 4, 5), "mean": (4,), "var": torch.rand(4) + 1}, {}),
+        (
+            {
+                "dy": (2, 4, 5),
+                "x": (2, 4, 5),
+                "mean": (4,),
+                "var": torch.rand(4) + 1,
+                "beta": (4,),
+                "residual": (2, 4, 5),
+            },
+            {"activation": "silu", "outputs": "dx,dbeta,dresidual"},
+        ),
+    ],
     "rope": [({"x": (2, 5, 3, 8), "positions": torch.arange(10).reshape(2, 5)}, {})],
     "rope_cache": [({"q": (2, 5, 4, 8), "k": (2, 5, 2, 8), "v": (2, 5, 2, 6)}, {"layout": "bshd"})],
     "attention": [

@@ -24,7 +24,8 @@ from backend_models import (  # noqa: E402
 )
 from ridge.bench import hub  # noqa: E402
 from ridge.torch.fx import backend as fx  # noqa: E402
-from ridge.torch.fx import fold, images  # noqa: E402
+from ridge.torch.fx import choose, fold, graph, images, patterns  # noqa: E402
+from ridge.torch.fx.match import Unfit  # noqa: E402
 
 if "linear" not in ridge.torch.OPERATORS or "attention" not in ridge.torch.OPERATORS:
     pytest.skip("this build has not the operators of a transformer", allow_module_level=True)
@@ -278,6 +279,53 @@ def test_networks_in_training():
         compare(mine.grad, other.grad)
     entries = [entry.what for entry in ridge.torch.report(model).entries if entry.replaced]
     assert entries == ["conv2d", "conv2d", "batch_norm+relu", "batch_norm+residual+relu"]
+
+
+@pytest.mark.parametrize("make, inputs", [(ImageBlock, (2, 16, 5, 5)), *((make, (2, 6, WIDTH)) for make, _ in MODELS.values())])
+def test_what_is_timed_in_training_has_gradients(make, inputs):
+    """Ridge's function and PyTorch's of all that patterns find, which may lack inputs of the other; the user's own random
+    numbers stay what they were."""
+    found = []
+
+    def look(module, example):
+        for pattern in patterns.TRAINING:
+            for node in module.graph.nodes:
+                try:
+                    found.extend(pattern(node, True))
+                except Unfit:
+                    continue
+        return module.forward
+
+    model = make().train()
+    more = {DecoderLayer: (), EncoderLayer: (mask(6),), ImageBlock: ()}[make]
+    torch.compile(model, backend=look)(torch.randn(inputs), *more)
+    before = torch.get_rng_state()
+    for match in found:
+        values = [graph.value(x) if isinstance(x, torch.fx.Node) else x for x in match.inputs]
+        wanted = [isinstance(v, torch.Tensor) and v.requires_grad for v in values]
+        for function in (match.ridge, match.torch):
+            with graph.real_tensors():
+                gradients = choose._WithGradients(function, [choose._example(v) for v in values], wanted)()
+            assert len(gradients) == sum(wanted) > 0
+    assert len(found) > 3 and torch.equal(before, torch.get_rng_state())
+
+
+def test_statistics_that_are_read_before_the_norms_last_node():
+    class Reads(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = nn.BatchNorm2d(4)
+
+        def forward(self, x):
+            y = self.norm(x)
+            mean = self.norm.running_mean.clone()
+            return torch.relu(y), mean
+
+    model, x = Reads().train(), torch.randn(2, 4, 3, 3)
+    plain = copy.deepcopy(model)
+    for mine, other in zip(compiled(model)(x), plain(x), strict=True):
+        compare(mine, other)
+    assert [entry.what for entry in ridge.torch.report(model).entries if entry.replaced] == ["batch_norm"]
 
 
 def test_report_and_accelerate():

@@ -271,7 +271,7 @@ inline void case_tolerances(const check::Case& c, const std::vector<check::HostT
   if (variant == "naive" && c.op != "batch_norm") expected = oracle_of(c, in, true);
 }
 
-// What follows the norm: every activation, residuals, and tensors of which some are in other places than x.
+// What follows the norm: every activation, residuals, and tensors each in a place of its own.
 template <class F> void add_epilogue_cases(F&& test) {
   const std::string nchw = "n=2,c=3,h=4,w=8", nhwc = "n=2,c=8,h=3,w=4";
   for (int i = 1; i < activation_count; ++i) {
@@ -293,6 +293,11 @@ template <class F> void add_epilogue_cases(F&& test) {
         std::string text = size;
         text.insert(std::min(text.find(':'), text.size()), ",added=1");
         test(type + text + ":activation=silu:place=" + place);
+      }
+      for (const char* seed : {"1", "2", "3", "4"}) {
+        std::string text = size;
+        text.insert(std::min(text.find(':'), text.size()), ",added=1");
+        test(type + text + ":activation=relu:place=mixed:seed=" + seed);
       }
       for (const char* fill : {"nan", "denormal", "ones", "constant,-100"})
         test(type + size + ":activation=relu:fill=" + fill);
@@ -333,6 +338,10 @@ inline void add_gradient_cases(check::CaseBook& book, BatchNorm f) {
     for (const char* outputs : {"dx,dresidual", "dx,dgamma,dbeta"})
       for (const char* size : {"n=3,c=4,h=7,w=7", "n=2,c=3,h=4,w=8", "n=2,c=3,h=1,w=9"})
         test(type + size + std::string(",added=1:activation=relu:outputs=") + outputs);
+    for (const char* size : {"n=2,c=8,h=3,w=4", "n=2,c=3,h=4,w=5"})
+      test(type + size + std::string(",added=1:layout=nhwc:activation=relu:outputs=dx,dgamma,dbeta"));
+    // Several rounds of a thread, on a few cores, and an end within the last.
+    test(type + "n=8,c=64,h=20,w=21:layout=nhwc");
     test(type + "n=2,c=3,h=4,w=8,plain=1,added=1:activation=relu:inputs=dy,x,mean,var,residual");
   }
   add_epilogue_cases([&](const std::string& rest) {

@@ -91,7 +91,7 @@ template <int I, class T> static Status launch_gradient_row(const GradientCall<T
 
 template <class T> static Status launch_gradient_tables(const GradientArguments& args) {
   const BatchNormProblem& p = args.plan.problem;
-  if (has_sums(p))
+  if (has_sums(p) && (p.x.count() > 0 || p.dgamma || p.dbeta))
     RIDGE_TRY(simt::with_warp(args.plan.device.warp,
                               [&](auto warp) { return launch_sums<T, decltype(warp)::value>(sums_call<T>(args)); }));
   if (p.x.count() == 0) return {};

@@ -95,7 +95,7 @@ inline constexpr StatsVariant sums_variants[] = {
 inline constexpr ApplyVariant gradient_variants[] = {
     {"naive", "a thread per element; any strides", {}, Role::fallback},
     {"planes", "16-byte accesses, two of each tensor under way", {.algorithm = Apply::planes, .vectors = 2}},
-    {"channels", "channels innermost: parameters in registers, used in two positions", {.algorithm = Apply::channels, .vectors = 2}},
+    {"channels", "channels innermost: parameters in registers, used in up to 16 positions, two at a time", {.algorithm = Apply::channels, .vectors = 2}},
 };
 // clang-format on
 inline constexpr int sums_variant_count = static_cast<int>(std::size(sums_variants));

@@ -292,7 +292,7 @@ TEST(GemmPlan, FewRowsOrColumnsSplitTheProductsOfATile) {
                             {64, 4096, 4096, "narrow_64", 2, true},
                             {64, 8192, 8192, "wgmma_64x64", 1, false},
                             {16, 6144, 4096, "narrow_16", 2, true},
-                            {64, 28672, 4096, "narrow_64", 1, true},
+                            {64, 28672, 4096, "wgmma_64x128", 1, false},
                             {128, 10240, 8192, "wgmma_64x192", 1, false},
                             {128, 4096, 4096, "wgmma_64x64", 1, false},
                             {128, 1024, 4096, "split_64x128", 4, true},

@@ -221,7 +221,8 @@ inline Clocks clocks_of(const Config& c, const GemmProblem& p, const DeviceInfo&
                         (way.split > 1 ? cluster_clocks : 0);
   const double between_tiles = stay ? (waves - 1) * elements * next_tile_clocks : 0;
   const double work = waves * resident * steps * clocks.step.clocks + between_tiles,
-               waits = skinny > 1 ? not_hidden : not_hidden / (stay ? std::max(1.0, waves / 2) : resident),
+               waits = skinny > 1 ? not_hidden
+                                  : not_hidden / (stay ? (c.bn > 32 ? 1 : std::max(1.0, waves / 2)) : resident),
                loaded = std::max(work, from_memory + waits * std::min(work, from_memory));
   clocks.tiles = waves * resident;
   clocks.mean_tiles = tiles * way.split / device.sms;

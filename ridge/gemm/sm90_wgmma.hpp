@@ -237,7 +237,7 @@ inline constexpr double single_addends = 35;    // per element of C or of a resi
 inline constexpr double brought_addends = 3;    // the same where TMA loads it
 inline constexpr double late_addends = 20;      // the same after an activation, with its waits; H100
 // Clocks until C or a residual arrives that threads load, for 32 columns of a warpgroup's tile; with a gate, whose
-// pairs wait one by one, for 16 of D's. H200: 1 x 3744 x 2496, and 960 x 1024 x 1024 with a gate.
+// pairs wait one by one, for as many of D's. H200: 1 x 3744 x 2496, and 960 x 1024 x 1024 with a gate.
 inline constexpr double late_parts = 3000, late_pairs = 11000;
 // Share of memory's rate for addends that sums begin with, with nothing to overlap; measured on an H100.
 inline constexpr double addend_share = 0.9;

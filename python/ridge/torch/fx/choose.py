@@ -40,8 +40,9 @@ class _WithGradients:
         found = self._function(*self._inputs)
         outputs = [y for y in (found if isinstance(found, (tuple, list)) else (found,)) if y.requires_grad]
         if self._gradients is None:
-            self._gradients = [torch.randn_like(y) for y in outputs]
-        return torch.autograd.grad(outputs, self._leaves, self._gradients)
+            self._gradients = [_example(y) for y in outputs]
+        # PyTorch's function may lack what follows a product, and so an input that has a gradient here.
+        return torch.autograd.grad(outputs, self._leaves, self._gradients, allow_unused=True)
 
 
 def _key(match, values, *more):

@@ -318,35 +318,46 @@ def in_order(nodes):
     return tuple(node for node in nodes[0].graph.nodes if node in nodes)
 
 
+_RUNNING = ("running_mean", "running_var")
+
+
 def is_disturbed(nodes):
     """Whether a tensor may be written, or a region of gradients or of autocast begins or ends, between the first and the
     last of some nodes: what the first ones compute may then not be computed where the last one is."""
     nodes, inside = in_order(nodes), False
+    later = set().union(*(_written_by(node) or () for node in nodes))  # what is written later than it was
     for node in nodes[0].graph.nodes:
         if node is nodes[-1]:
             return False
         inside = inside or node is nodes[0]
         if not inside or node in nodes:
             continue
-        if changes_mode(node) or "autocast" in _text(node) or (writes(node) and not _writes_apart(node, nodes)):
+        if changes_mode(node) or "autocast" in _text(node) or not later.isdisjoint(memory_of(node)):
+            return True
+        if writes(node) and not _writes_apart(node, nodes):
             return True
     return False
 
 
-def _writes_apart(node, nodes):
-    """Whether a node writes to tensors alone that others neither read nor make: a batch norm to its running statistics, a
-    method to what it is called on."""
+def _written_by(node):
+    """The storages that a node writes: a batch norm its running statistics, a method what it is called on. Empty: none;
+    None: not known."""
+    if not writes(node):
+        return set()
     if name(node) == "batch_norm" or _text(node) == "batch_norm_train_":
-        written = [one for one in node.args[1:3] if isinstance(one, torch.fx.Node)]
-        if len(written) < 2:
-            return False
+        given = node.args[1:3] if _text(node) == "batch_norm_train_" else map(arguments(node).get, _RUNNING)
     elif node.op == "call_method":
-        written = [node.args[0]]
+        given = node.args[:1]
     else:
-        return False
-    memory = set().union(*map(memory_of, nodes))
-    tensors = [value(one) for one in written]
-    return all(t is not None and t.untyped_storage()._cdata not in memory for t in tensors)
+        return None
+    tensors = [value(one) if isinstance(one, torch.fx.Node) else None for one in given]
+    return None if None in tensors else {t.untyped_storage()._cdata for t in tensors}
+
+
+def _writes_apart(node, nodes):
+    """Whether a node writes to tensors alone that others neither read nor make."""
+    written = _written_by(node)
+    return written is not None and written.isdisjoint(set().union(*map(memory_of, nodes)))
 
 
 def _has_tensors(node):
