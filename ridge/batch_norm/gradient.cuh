@@ -91,4 +91,16 @@ template <class T> static simt::Config launch_config(const GradientCall<T>& call
                        plan.device.warp);
 }
 
+// Launches a family's kernel: kernel_of<Batch, How>(), which the problem asks for.
+template <class T, class Shape, class F>
+static Status launch_dx(const GradientCall<T>& call, const Shape& s, F&& kernel_of) {
+  const BatchNormProblem& p = call.plan.problem;
+  return visit_dz(dz_for_dx(p), [&]<Dz How>() {
+    return launch_after(
+        call.backwards(), call.plan, launch_config(call),
+        of_batch(p) ? kernel_of.template operator()<true, How>() : kernel_of.template operator()<false, How>(), call.x,
+        call.dz, call.residual, call.dx, s, call.parameters);
+  });
+}
+
 }  // namespace ridge::batch_norm_detail

@@ -77,22 +77,7 @@ template <class Policy, class T> static Status launch(const GradientCall<T>& cal
       .aligned_parameters = p.aligned_parameters,
       .backwards = call.backwards(),
   };
-  const auto launch = [&](auto kernel) {
-    return launch_after(call.backwards(), call.plan, launch_config(call), kernel, call.x, call.dz, call.residual,
-                        call.dx, s, call.parameters);
-  };
-  const bool batch = of_batch(p);
-  switch (dz_for_dx(p)) {
-    case Dz::is_dy:
-      return batch ? launch(gradient_channels<Policy, T, true, Dz::is_dy>)
-                   : launch(gradient_channels<Policy, T, false, Dz::is_dy>);
-    case Dz::by_relu:
-      return batch ? launch(gradient_channels<Policy, T, true, Dz::by_relu>)
-                   : launch(gradient_channels<Policy, T, false, Dz::by_relu>);
-    default:
-      return batch ? launch(gradient_channels<Policy, T, true, Dz::by_any>)
-                   : launch(gradient_channels<Policy, T, false, Dz::by_any>);
-  }
+  return launch_dx(call, s, []<bool Batch, Dz How>() { return gradient_channels<Policy, T, Batch, How>; });
 }
 
 }  // namespace gradient::channels

@@ -8,7 +8,7 @@ namespace ridge::batch_norm_detail::gradient::channels {
 // Rounds of a thread, in each of which it has Config::vectors positions: as many as leave enough blocks for all
 // multiprocessors, so that channels' numbers are loaded for many positions.
 inline std::int64_t rounds_of(const ApplyConfig& c, const BatchNormProblem& p, const DeviceInfo& device) {
-  constexpr std::int64_t most = 8, blocks_per_sm = 6;  // on an H200: of 3 that are resident, each twice
+  constexpr std::int64_t most = 8, blocks_per_sm = 6;  // two waves of those that registers leave room for
   const std::int64_t threads = ceil_div(per_channel(p.y), c.vectors) * (p.y.shape[1] / vector_elements(p.dtype));
   return std::clamp<std::int64_t>(threads / (std::int64_t{device.sms} * blocks_per_sm * c.threads), 1, most);
 }

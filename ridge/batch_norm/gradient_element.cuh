@@ -62,22 +62,7 @@ template <class Policy, class T> static Status launch(const GradientCall<T>& cal
   std::copy_n(read_for_dz(p).stride.begin(), 4, s.dz);
   std::copy_n(p.y.stride.begin(), 4, s.dx);
   if (call.residual) std::copy_n(p.of_residual.stride.begin(), 4, s.residual);
-  const auto launch = [&](auto kernel) {
-    return launch_after(call.backwards(), call.plan, launch_config(call), kernel, call.x, call.dz, call.residual,
-                        call.dx, s, call.parameters);
-  };
-  const bool batch = of_batch(p);
-  switch (dz_for_dx(p)) {
-    case Dz::is_dy:
-      return batch ? launch(gradient_element<Policy, T, true, Dz::is_dy>)
-                   : launch(gradient_element<Policy, T, false, Dz::is_dy>);
-    case Dz::by_relu:
-      return batch ? launch(gradient_element<Policy, T, true, Dz::by_relu>)
-                   : launch(gradient_element<Policy, T, false, Dz::by_relu>);
-    default:
-      return batch ? launch(gradient_element<Policy, T, true, Dz::by_any>)
-                   : launch(gradient_element<Policy, T, false, Dz::by_any>);
-  }
+  return launch_dx(call, s, []<bool Batch, Dz How>() { return gradient_element<Policy, T, Batch, How>; });
 }
 
 }  // namespace gradient::element

@@ -72,22 +72,8 @@ namespace gradient::planes {
 
 template <class Policy, class T> static Status launch(const GradientCall<T>& call) {
   const BatchNormProblem& p = call.plan.problem;
-  const auto launch = [&](auto kernel) {
-    return launch_after(call.backwards(), call.plan, launch_config(call), kernel, call.x, call.dz, call.residual,
-                        call.dx, planes_shape(p, call.backwards()), call.parameters);
-  };
-  const bool batch = of_batch(p);
-  switch (dz_for_dx(p)) {
-    case Dz::is_dy:
-      return batch ? launch(gradient_planes<Policy, T, true, Dz::is_dy>)
-                   : launch(gradient_planes<Policy, T, false, Dz::is_dy>);
-    case Dz::by_relu:
-      return batch ? launch(gradient_planes<Policy, T, true, Dz::by_relu>)
-                   : launch(gradient_planes<Policy, T, false, Dz::by_relu>);
-    default:
-      return batch ? launch(gradient_planes<Policy, T, true, Dz::by_any>)
-                   : launch(gradient_planes<Policy, T, false, Dz::by_any>);
-  }
+  return launch_dx(call, planes_shape(p, call.backwards()),
+                   []<bool Batch, Dz How>() { return gradient_planes<Policy, T, Batch, How>; });
 }
 
 }  // namespace gradient::planes

@@ -1,5 +1,6 @@
 // batch_norm, batch_norm_stats and batch_norm_train by name.
 #include <ridge/batch_norm/families.hpp>
+#include <ridge/core/activation_option.hpp>
 #include <ridge/core/op.hpp>
 
 namespace ridge {
@@ -21,12 +22,9 @@ static Result<Request> request_of(BatchNorm function, const Options& options) {
   if (!eps) return eps.error();
   auto backward = options.flag(op, "backward");
   if (!backward) return backward.error();
-  const std::string_view activation = options.text("activation", "none");
-  const auto parsed = parse_activation(activation);
-  if (!parsed)
-    return Status::invalid(op, "activation", "'" + std::string(activation) + "'",
-                           "one of none relu gelu gelu_tanh silu sigmoid relu6 hardswish hardsigmoid");
-  return Request{{*eps, layout == "nhwc" ? BatchNormLayout::nhwc : BatchNormLayout::nchw, *parsed}, *backward};
+  const auto activation = activation_option(op, options);
+  if (!activation) return activation.error();
+  return Request{{*eps, layout == "nhwc" ? BatchNormLayout::nhwc : BatchNormLayout::nchw, *activation}, *backward};
 }
 
 // All tensors that can be given and asked for; those in `optional` below may be left out.

@@ -4,10 +4,10 @@
 #include <ridge/core/divider.hpp>
 #include <ridge/core/grid.hpp>
 #include <ridge/core/vector_access.hpp>
+#include <ridge/roofline/activation.hpp>
 #include <ridge/roofline/family.hpp>
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <string>
 
@@ -50,13 +50,8 @@ template <class F> constexpr bool holds_for_all(const BatchNormProblem& p, F&& f
   return f(p.x, p.align_x) && f(p.y, p.align_y) && (!p.residual || f(p.of_residual, p.align_residual));
 }
 
-// Instructions of an activation for each element: of 16 bits as tile/quick_activation.cuh counts them, of 32 bits about
-// as many as expf, erfcf and divisions have.
 inline double activation_instructions(const BatchNormProblem& p) {
-  constexpr double narrow[] = {0, 1, 12, 8, 6, 4, 4, 8, 6}, wide[] = {0, 1, 45, 25, 20, 18, 4, 8, 6};
-  static_assert(std::size(narrow) == activation_count && std::size(wide) == activation_count);
-  const auto activation = static_cast<int>(p.options.activation);
-  return size_of(p.dtype) == 2 ? narrow[activation] : wide[activation];
+  return roofline::activation_instructions(p.options.activation, p.dtype);
 }
 
 // The least work of the whole call, which may have a row of each table.

@@ -170,6 +170,23 @@ template <class T> static SumsShape shape_of(const SumsCall<T>& call, std::int64
   return s;
 }
 
+// f<How>() of a way to make dz.
+template <class F> static Status visit_dz(Dz how, F&& f) {
+  switch (how) {
+    case Dz::is_dy: return f.template operator()<Dz::is_dy>();
+    case Dz::by_relu: return f.template operator()<Dz::by_relu>();
+    default: return f.template operator()<Dz::by_any>();
+  }
+}
+
+// Launches a family's kernel: kernel_of<How>(), which the problem's dz asks for.
+template <class T, class F>
+static Status launch_sums_kernel(const SumsCall<T>& call, int warp, const SumsShape& s, F&& kernel_of) {
+  return visit_dz(dz_of(call.plan.problem), [&]<Dz How>() {
+    return simt::launch(launch_config(call, warp), kernel_of.template operator()<How>(), call.tensors, call.outputs, s);
+  });
+}
+
 // The last step for channels of several slices, or of none: without elements their sums are 0.
 template <int Warp, class T> static Status launch_finish(const SumsCall<T>& call) {
   const simt::Config at{.grid = dim3(static_cast<unsigned>(call.plan.problem.x.shape[1])),

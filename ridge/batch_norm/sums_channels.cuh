@@ -122,14 +122,7 @@ template <class Policy, class T, int Warp> static Status launch(const SumsCall<T
     if (p.residual) s.residual[3] = *position_pitch(p.of_residual);
     if (p.dresidual) s.dz[3] = *position_pitch(p.of_dresidual);
   }
-  const auto launch = [&](auto kernel) {
-    return simt::launch(launch_config(call, Warp), kernel, call.tensors, call.outputs, s);
-  };
-  switch (dz_of(call.plan.problem)) {
-    case Dz::is_dy: return launch(sums_channels<Policy, T, Dz::is_dy>);
-    case Dz::by_relu: return launch(sums_channels<Policy, T, Dz::by_relu>);
-    default: return launch(sums_channels<Policy, T, Dz::by_any>);
-  }
+  return launch_sums_kernel(call, Warp, s, []<Dz How>() { return sums_channels<Policy, T, How>; });
 }
 
 }  // namespace sums::channels

@@ -94,14 +94,7 @@ namespace sums::images {
 template <class Policy, class T, int Warp> static Status launch(const SumsCall<T>& call) {
   SumsShape s = shape_of(call);
   s.by_columns = Divider(call.grid.columns);
-  const auto launch = [&](auto kernel) {
-    return simt::launch(launch_config(call, Warp), kernel, call.tensors, call.outputs, s);
-  };
-  switch (dz_of(call.plan.problem)) {
-    case Dz::is_dy: return launch(sums_images<Policy, T, Warp, Dz::is_dy>);
-    case Dz::by_relu: return launch(sums_images<Policy, T, Warp, Dz::by_relu>);
-    default: return launch(sums_images<Policy, T, Warp, Dz::by_any>);
-  }
+  return launch_sums_kernel(call, Warp, s, []<Dz How>() { return sums_images<Policy, T, Warp, How>; });
 }
 
 }  // namespace sums::images

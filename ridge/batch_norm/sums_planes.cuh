@@ -81,14 +81,7 @@ namespace sums::planes {
 
 template <class Policy, class T, int Warp> static Status launch(const SumsCall<T>& call) {
   const SumsShape s = shape_of(call, elements_of_load(Policy::config, call.plan.problem.dtype));
-  const auto launch = [&](auto kernel) {
-    return simt::launch(launch_config(call, Warp), kernel, call.tensors, call.outputs, s);
-  };
-  switch (dz_of(call.plan.problem)) {
-    case Dz::is_dy: return launch(sums_planes<Policy, T, Warp, Dz::is_dy>);
-    case Dz::by_relu: return launch(sums_planes<Policy, T, Warp, Dz::by_relu>);
-    default: return launch(sums_planes<Policy, T, Warp, Dz::by_any>);
-  }
+  return launch_sums_kernel(call, Warp, s, []<Dz How>() { return sums_planes<Policy, T, Warp, How>; });
 }
 
 }  // namespace sums::planes

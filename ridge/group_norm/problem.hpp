@@ -4,6 +4,7 @@
 #include <ridge/core/grid.hpp>
 #include <ridge/core/vector_access.hpp>
 #include <ridge/group_norm/variants.hpp>
+#include <ridge/roofline/activation.hpp>
 #include <ridge/roofline/family.hpp>
 
 #include <string>
@@ -36,13 +37,8 @@ template <class F> constexpr bool holds_for_all(const GroupNormProblem& p, F&& f
 
 // ---- models
 
-// Instructions of an activation for each element: of 16 bits as tile/quick_activation.cuh counts them, of 32 bits about
-// as many as expf, erfcf and divisions have.
 inline double activation_instructions(const GroupNormProblem& p) {
-  constexpr double narrow[] = {0, 1, 12, 8, 6, 4, 4, 8, 6}, wide[] = {0, 1, 45, 25, 20, 18, 4, 8, 6};
-  static_assert(std::size(narrow) == activation_count && std::size(wide) == activation_count);
-  const auto activation = static_cast<int>(p.options.activation);
-  return size_of(p.dtype) == 2 ? narrow[activation] : wide[activation];
+  return roofline::activation_instructions(p.options.activation, p.dtype);
 }
 
 // The least work of a call. Forward: two sums of distances; difference, scale, shift. Backward: these, the sums of dy

@@ -1,6 +1,6 @@
 // A request by name: its options, and the names of its tensors.
 #pragma once
-#include <ridge/core/options.hpp>
+#include <ridge/core/activation_option.hpp>
 #include <ridge/group_norm/group_norm.hpp>
 
 #include <string>
@@ -40,12 +40,9 @@ inline Result<Request> request_of(const Options& options) {
   if (layout != "nchw" && layout != "nhwc")
     return Status::invalid(op, "layout", "'" + std::string(layout) + "'", "nchw or nhwc");
   r.options.layout = layout == "nhwc" ? GroupNormLayout::nhwc : GroupNormLayout::nchw;
-  const std::string_view activation = options.text("activation", "none");
-  const auto parsed = parse_activation(activation);
-  if (!parsed)
-    return Status::invalid(op, "activation", "'" + std::string(activation) + "'",
-                           "one of none relu gelu gelu_tanh silu sigmoid relu6 hardswish hardsigmoid");
-  r.options.activation = *parsed;
+  const auto activation = activation_option(op, options);
+  if (!activation) return activation.error();
+  r.options.activation = *activation;
   return r;
 }
 

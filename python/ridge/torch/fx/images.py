@@ -170,6 +170,18 @@ def _how(node, given, last):
     return _How(op, groups=str(given.get("groups", 1)), last=last, tf32=tf32, **sizes)
 
 
+def _after(node, of, last):
+    """What follows an image `of`, from its only user on, step by step: (node, residual, activation) up to there."""
+    residual = residual_of(node, of)
+    if residual is not None and _lies(residual, last):
+        yield node, residual, None
+        node = only_user(node)
+    else:
+        residual = None
+    if activation := activation_of(node):
+        yield node, residual, activation
+
+
 def convolution(node, training):
     """act(the convolution of x with w + bias + residual), a batch norm folded into w and bias; then without what
     follows. In training the convolution alone: what follows it is kept for its own gradient."""
@@ -204,16 +216,8 @@ def convolution(node, training):
         nodes.append(after)
         found.append(matches(None, None))
         after = only_user(after)
-    residual = residual_of(after, nodes[-1])
-    if residual is not None and _lies(residual, last):
-        nodes.append(after)
-        found.append(matches(residual, None))
-        after = only_user(after)
-    else:
-        residual = None
-    activation = activation_of(after)
-    if activation:
-        nodes.append(after)
+    for node_after, residual, activation in _after(after, nodes[-1], last):
+        nodes.append(node_after)
         found.append(matches(residual, activation))
     for ways_of_one in reversed(found):
         yield from ways_of_one
@@ -258,16 +262,7 @@ def batch_norm_in_training(node, training):
         raise Unfit("it has no pixels")
     last = has_channels_last(x, node)
     nodes, found = [node], [(None, None, 1)]
-    after = only_user(node)
-    residual = residual_of(after, node)
-    if residual is not None and _lies(residual, last):
-        nodes.append(after)
-        found.append((residual, None, len(nodes)))
-        after = only_user(after)
-    else:
-        residual = None
-    activation = activation_of(after)
-    if activation:
+    for after, residual, activation in _after(only_user(node), node, last):
         nodes.append(after)
         found.append((residual, activation, len(nodes)))
     for residual, activation, count in reversed(found):
